@@ -15,6 +15,7 @@
 #include "ui/dashboard.h"
 #include "ui/data/frame_pacer.h"
 #include "ui/data/settings.h"
+#include "ui/fonts.h"
 #include "ui/item_log.h"
 #include "ui/script_player.h"
 #include "ui/theme.h"
@@ -33,8 +34,7 @@ constexpr FrameLimits kCpuFrames{.busy_per_s = 20, .idle_per_s = 5, .most_share 
 FrameLimits frame_limits(bool drawn_by_cpu, double requested_per_s) {
   FrameLimits limits = drawn_by_cpu ? kCpuFrames : kGpuFrames;
   limits.cores = std::max(1u, std::thread::hardware_concurrency());
-  if (requested_per_s > 0)
-    limits = {.busy_per_s = requested_per_s, .idle_per_s = requested_per_s};
+  if (requested_per_s > 0) limits = {.busy_per_s = requested_per_s, .idle_per_s = requested_per_s};
   return limits;
 }
 
@@ -88,8 +88,9 @@ class App {
     load_fonts();
     HEARTH_ASSIGN(window_, Window::create(options_.window));
     if (options_.dark) settings_.set("dark", *options_.dark);
-    if (options_.zoom > 0) settings_.set("zoom", options_.zoom);
     dashboard_ = std::make_unique<Dashboard>(host_, settings_, theme_);
+    dashboard_->use_view(options_.view);
+    if (options_.zoom > 0) dashboard_->set_zoom(options_.zoom);
     ItemLog::instance().enable(script_ != nullptr);
     open_engine();
     const Status status = run_frames();
@@ -110,7 +111,9 @@ class App {
                              .requests = options_.compared_requests,
                              .plan = {},
                              .at_end = !options_.screenshot.empty()});
-    if (options_.demo)
+    if (options_.recording)
+      host_.open_recording(*options_.recording);
+    else if (options_.demo)
       host_.start_demo();
     else if (!options_.connect.empty())
       host_.connect(options_.connect, options_.api_key);
@@ -147,11 +150,12 @@ class App {
   }
 
   bool idle() const {
-    return host_.view().new_steps.empty() && !host_.loading().active && !script_;
+    return host_.view().new_steps.empty() && !host_.loading().active && !script_ &&
+           !host_.animated();
   }
 
   Status draw_frame(uint32_t frame) {
-    host_.update();
+    host_.update(static_cast<double>(ImGui::GetIO().DeltaTime));
     take_dropped_files();
     ItemLog::instance().begin_frame();
     window_->begin_frame();

@@ -17,13 +17,15 @@ struct AppOptions {
   std::filesystem::path state_folder;  // settings and conversations; empty: nothing is saved
   float zoom = 0;                      // 0: the saved setting
   std::optional<bool> dark;            // unset: the saved setting
+  std::string view;                    // "simple", "engine" or "class"; empty: as last time
   double frames_per_s = 0;             // maximum; 0: what suits the device
 
   bool demo = false;
   std::string connect, api_key;  // URL of a server to watch
   ModelChoice model;             // opened unless `demo` or `connect` is set
   EngineHost::Measure measure;
-  std::optional<PolicyPair> compare;  // to open in the Compare panel
+  std::optional<PolicyPair> compare;       // to open in the Compare panel
+  std::shared_ptr<ViewHistory> recording;  // to show instead of an engine
   std::string compared_requests{kComparedRequests};
   std::string lesson;  // to open in the Lessons panel; empty: none
 

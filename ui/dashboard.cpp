@@ -7,13 +7,13 @@
 #include <imgui.h>
 
 #include "runtime/log.h"
+#include "ui/data/chat_export.h"
+#include "ui/shortcuts.h"
 
 namespace hearth {
 namespace {
 
 constexpr float kRegionGap = 6;
-constexpr std::string_view kCompareKey = "compare";
-constexpr std::array kZooms = {0.75f, 1.0f, 1.25f, 1.5f, 2.0f};
 
 const char* state_name(EngineState state) {
   switch (state) {
@@ -29,39 +29,18 @@ const char* state_name(EngineState state) {
   return "";
 }
 
-template <size_t n>
-void read_weights(const Settings& settings, std::string_view key, std::array<float, n>& weights) {
-  const auto read = settings.get(key, std::vector<float>(weights.begin(), weights.end()));
-  if (read.size() != n) return;
-  if (std::ranges::all_of(read, [](float weight) { return weight > 0.02f && weight < 1; }))
-    std::ranges::copy(read, weights.begin());
-}
-
-template <size_t n>
-void write_weights(Settings& settings, std::string_view key, const std::array<float, n>& weights) {
-  settings.set(key, std::vector<float>(weights.begin(), weights.end()));
-}
-
 }  // namespace
 
 Dashboard::Dashboard(EngineHost& host, Settings& settings, Theme& theme)
     : host_(host), settings_(settings), theme_(theme) {
-  const auto hidden = settings.get("hidden_panels", std::vector<std::string>{});
   for (std::unique_ptr<Panel>& panel : PanelRegistration::make_all()) {
     Tab tab{.panel = std::move(panel)};
-    tab.visible = std::ranges::find(hidden, tab.panel->info().key) == hidden.end() &&
-                  tab.panel->info().key != kCompareKey;
+    tab.region = tab.panel->info().region;
     tabs_.push_back(std::move(tab));
   }
-  for (const std::string& key : settings.get("front_panels", std::vector<std::string>{}))
-    for (Tab& tab : tabs_)
-      if (tab.panel->info().key == key) tab.select = true;
-  read_weights(settings, "columns", splits_.columns);
-  read_weights(settings, "rows", splits_.rows);
-  read_weights(settings, "bottom", splits_.bottom);
-  read_weights(settings, "side", splits_.side);
+  use_layout(read_layout(settings.get("layout", nlohmann::json())));
   theme_.dark = settings.get("dark", true);
-  zoom_ = std::clamp(settings.get("zoom", 1.0f), kZooms.front(), kZooms.back());
+  simple_ = settings.get("simple", true);
 }
 
 Dashboard::~Dashboard() = default;
@@ -90,19 +69,24 @@ void Dashboard::draw() {
   // Applied at the start of a frame, so that no frame mixes two styles.
   if (restyle_) restyle();
   const PanelContext shared = context();
-  // A dropped file is for the Models panel.
-  if (host_.has_dropped())
+  if (host_.has_dropped() && !is_attachment(host_.dropped()))
     for (Tab& tab : tabs_)
       if (tab.panel->info().key == "models") tab.visible = tab.select = true;
   if (host_.has_lesson())
     for (Tab& tab : tabs_)
       if (tab.panel->info().key == "lessons") tab.visible = tab.select = true;
   follow_comparison();
+  // The simple view has no place for these.
+  if ((host_.has_dropped() && !is_attachment(host_.dropped())) || host_.has_lesson()) show_engine();
   for (const Tab& tab : tabs_) tab.panel->update(shared);
   handle_shortcuts();
   draw_menu();
   selection_.next_hovered = 0;
-  draw_regions();
+  simple_view_.update(shared);
+  if (!shows_simple())
+    draw_regions();
+  else if (simple_view_.draw(shared, *find("chat")->panel, *find("models")->panel))
+    show_engine();
   selection_.hovered = selection_.next_hovered;
   help_.draw(theme_);
 }
@@ -123,41 +107,6 @@ void Dashboard::draw_menu() {
   }
   draw_status();
   ImGui::EndMainMenuBar();
-}
-
-void Dashboard::draw_view_menu() {
-  int number = 0;
-  for (Tab& tab : tabs_) {
-    const std::string name(tab.panel->info().name);
-    const std::string shortcut = ++number < 10 ? fmt::format("Ctrl+{}", number) : "";
-    if (ImGui::MenuItem(name.c_str(), shortcut.c_str(), tab.visible)) {
-      tab.visible = !tab.visible;
-      tab.select = tab.visible;
-    }
-    if (ImGui::IsItemHovered())
-      ImGui::SetTooltip("%s", std::string(tab.panel->info().description).c_str());
-  }
-  ImGui::Separator();
-  if (ImGui::MenuItem("Show all panels"))
-    for (Tab& tab : tabs_) tab.visible = tab.visible || tab.panel->info().key != kCompareKey;
-  if (ImGui::MenuItem("Chat only")) show_only({"chat"});
-  if (ImGui::MenuItem("Classroom")) show_only({"timeline", "kv", "control", "occupancy"});
-  if (ImGui::MenuItem("Reset sizes")) splits_ = {};
-  ImGui::Separator();
-  if (ImGui::MenuItem("Dark", nullptr, theme_.dark) && !theme_.dark) theme_.dark = restyle_ = true;
-  if (ImGui::MenuItem("Light", nullptr, !theme_.dark) && theme_.dark) {
-    theme_.dark = false;
-    restyle_ = true;
-  }
-  if (ImGui::BeginMenu("Zoom")) {
-    for (const float zoom : kZooms) {
-      if (!ImGui::MenuItem(fmt::format("{:.0f} %", zoom * 100).c_str(), nullptr, zoom == zoom_))
-        continue;
-      zoom_ = zoom;
-      restyle_ = true;
-    }
-    ImGui::EndMenu();
-  }
 }
 
 // Shows the engine and its state at the right end of the menu bar.
@@ -192,7 +141,7 @@ void Dashboard::draw_status() {
 
 void Dashboard::draw_regions() {
   std::array<bool, kRegions> used{};
-  for (const Tab& tab : tabs_) used[static_cast<size_t>(tab.panel->info().region)] |= tab.visible;
+  for (const Tab& tab : tabs_) used[static_cast<size_t>(tab.region)] |= shows(tab);
   const ImGuiViewport* viewport = ImGui::GetMainViewport();
   const float gap = theme_.px(kRegionGap);
   const Box whole{viewport->WorkPos.x + gap, viewport->WorkPos.y + gap,
@@ -219,14 +168,16 @@ void Dashboard::draw_region(Region region, const Box& box) {
   if (ImGui::BeginTabBar("##tabs", ImGuiTabBarFlags_FittingPolicyScroll)) {
     for (Tab& tab : tabs_) {
       const PanelInfo& info = tab.panel->info();
-      if (info.region != region) continue;
+      if (tab.region != region) continue;
       tab.active = false;
-      if (!tab.visible) continue;
+      if (!shows(tab)) continue;
       const ImGuiTabItemFlags flags =
           tab.select ? ImGuiTabItemFlags_SetSelected : ImGuiTabItemFlags_None;
       tab.select = false;
       const std::string title(info.name);
-      if (!ImGui::BeginTabItem(title.c_str(), nullptr, flags)) continue;
+      const bool in_front = ImGui::BeginTabItem(title.c_str(), nullptr, flags);
+      draw_tab_menu(tab);
+      if (!in_front) continue;
       tab.active = true;
       if (ImGui::BeginChild(title.c_str())) tab.panel->draw(shared);
       ImGui::EndChild();
@@ -234,6 +185,7 @@ void Dashboard::draw_region(Region region, const Box& box) {
     }
     ImGui::EndTabBar();
   }
+  take_dragged_tab(region, box);
   ImGui::End();
   ImGui::PopStyleVar();
   ImGui::PopStyleColor();
@@ -274,16 +226,54 @@ void Dashboard::draw_splitters(const Arrangement& arrangement) {
 void Dashboard::handle_shortcuts() {
   constexpr ImGuiInputFlags kGlobal = ImGuiInputFlags_RouteGlobal;
   const auto pressed = [](ImGuiKeyChord chord) { return ImGui::Shortcut(chord, kGlobal); };
-  for (size_t i = 0; i < std::min<size_t>(tabs_.size(), 9); ++i)
-    if (pressed(ImGuiMod_Ctrl | static_cast<ImGuiKey>(ImGuiKey_1 + static_cast<int>(i))))
-      tabs_[i].visible = tabs_[i].select = true;
-  if (pressed(ImGuiMod_Ctrl | ImGuiKey_H)) help_.toggle_shortcuts();
-  if (pressed(ImGuiMod_Ctrl | ImGuiKey_G)) help_.toggle_glossary();
-  if (pressed(ImGuiMod_Ctrl | ImGuiKey_Q)) close_ = true;
-  if (pressed(ImGuiMod_Ctrl | ImGuiKey_Space))
-    host_.pause(host_.view().state != EngineState::kPaused);
-  if (pressed(ImGuiMod_Ctrl | ImGuiKey_RightArrow) && host_.engine() != nullptr)
-    host_.engine()->step_once();
+  for (const Shortcut& shortcut : kShortcuts) {
+    if (shortcut.action == ShortcutAction::kShowPanel) {
+      for (size_t i = 0; i < std::min<size_t>(tabs_.size(), 9); ++i)
+        if (pressed(ImGuiMod_Ctrl | static_cast<ImGuiKey>(ImGuiKey_1 + static_cast<int>(i))))
+          show(tabs_[i]);
+    } else if (shortcut.chord != 0 && pressed(shortcut.chord)) {
+      act(shortcut.action);
+    }
+  }
+}
+
+void Dashboard::act(ShortcutAction action) {
+  switch (action) {
+    case ShortcutAction::kNone:
+    case ShortcutAction::kShowPanel:
+      break;
+    case ShortcutAction::kToggleView:
+      if (shows_simple())
+        show_engine();
+      else
+        show_simple();
+      break;
+    case ShortcutAction::kPause:
+      host_.pause(!host_.engine_paused());
+      break;
+    case ShortcutAction::kStep:
+      if (host_.scrubber().active())
+        host_.scrubber().step(1);
+      else if (host_.engine() != nullptr)
+        host_.engine()->step_once();
+      break;
+    case ShortcutAction::kStepBack:
+      host_.scrubber().step(-1);
+      break;
+    case ShortcutAction::kFind:
+      if (!shows_simple()) show(*find("chat"));
+      selection_.find_in_chat = true;
+      break;
+    case ShortcutAction::kGlossary:
+      help_.toggle_glossary();
+      break;
+    case ShortcutAction::kHelp:
+      help_.toggle_shortcuts();
+      break;
+    case ShortcutAction::kQuit:
+      close_ = true;
+      break;
+  }
 }
 
 // A comparison has the window to itself while it is open, or shares it with its lesson. The menu
@@ -310,10 +300,6 @@ void Dashboard::follow_comparison() {
   compare->visible = compare->select = comparing_;
 }
 
-void Dashboard::show_only(std::initializer_list<std::string_view> keys) {
-  for (Tab& tab : tabs_) tab.visible = std::ranges::find(keys, tab.panel->info().key) != keys.end();
-}
-
 ValueSink Dashboard::values() const {
   ValueSink sink;
   sink.begin("dashboard");
@@ -327,32 +313,25 @@ ValueSink Dashboard::values() const {
   sink.set("seconds", view.now);
   sink.set("generated_tokens", static_cast<double>(view.totals.generated_tokens));
   sink.set("dark", theme_.dark ? 1 : 0);
+  sink.set("view", std::string(shows_simple() ? "simple" : "engine"));
+  sink.set("zoom", zoom_);
+  sink.set("tokens_per_s", simple_view_.tokens_per_s());
   sink.set("glossary_shown", static_cast<double>(help_.glossary_shown()));
   for (const Tab& tab : tabs_) {
     const PanelInfo& info = tab.panel->info();
     sink.begin(info.key);
-    sink.set("visible", tab.visible ? 1 : 0);
+    sink.set("visible", shows(tab) ? 1 : 0);
     sink.set("front", tab.active ? 1 : 0);
+    sink.set("region", std::string(part_of(tab.region).key));
     tab.panel->report(sink);
   }
   return sink;
 }
 
 void Dashboard::store_layout() {
-  std::vector<std::string> hidden, front;
-  for (const Tab& tab : tabs_) {
-    if (!(comparing_ ? tab.visible_before : tab.visible))
-      hidden.emplace_back(tab.panel->info().key);
-    if (tab.active) front.emplace_back(tab.panel->info().key);
-  }
-  settings_.set("hidden_panels", hidden);
-  settings_.set("front_panels", front);
-  write_weights(settings_, "columns", splits_.columns);
-  write_weights(settings_, "rows", splits_.rows);
-  write_weights(settings_, "bottom", splits_.bottom);
-  write_weights(settings_, "side", splits_.side);
+  settings_.set("layout", layout_json(layout()));
   settings_.set("dark", theme_.dark);
-  settings_.set("zoom", zoom_);
+  settings_.set("simple", simple_);
 }
 
 void Dashboard::save() {

@@ -4,6 +4,8 @@
 
 #include <imgui.h>
 
+#include "ui/shortcuts.h"
+
 namespace hearth {
 
 void Help::draw_menu() {
@@ -28,15 +30,7 @@ void Help::draw_shortcuts(const Theme& theme) {
       ImGui::TextWrapped("%s", meaning);
     };
     if (ImGui::BeginTable("##keys", 2, ImGuiTableFlags_RowBg)) {
-      row("Ctrl+1 to Ctrl+9", "Show a panel.");
-      row("Ctrl+Space", "Pause or resume the engine.");
-      row("Ctrl+Right", "Run one step while paused.");
-      row("Enter, Escape", "Send a message; stop the answer.");
-      row("Tab, arrow keys, Space", "Move between widgets and press them.");
-      row("Ctrl+mouse wheel", "Zoom the timeline.");
-      row("Ctrl+G", "Open the glossary.");
-      row("Ctrl+H", "Open this window.");
-      row("Ctrl+Q", "Quit.");
+      for (const Shortcut& shortcut : kShortcuts) row(shortcut.keys, shortcut.meaning);
       ImGui::EndTable();
     }
     ImGui::SeparatorText("Colours of sequences and blocks");

@@ -31,6 +31,7 @@ struct Selection {
   RequestId hovered = 0;       // in the previous frame; draw it marked
   RequestId pinned = 0;        // clicked; 0: none
   RequestId next_hovered = 0;  // set by panels while drawing
+  bool find_in_chat = false;   // the user wants to search; the chat panel resets it
 
   RequestId marked() const { return hovered != 0 ? hovered : pinned; }
 };

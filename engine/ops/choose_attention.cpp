@@ -3,11 +3,10 @@
 #include <string>
 
 #include "engine/ops/kernel_choice.h"
+#include "engine/ops/tuning/profile.h"
 
 namespace hearth {
 namespace {
-
-constexpr uint32_t kShortContext = 767;  // tokens; the end of a range of step buckets
 
 std::string kernel_name(std::string_view kernel, const AttentionShape& shape) {
   return std::string(kernel) + (shape.sinks ? "_sinks." : ".") +
@@ -37,9 +36,9 @@ Tile choose_tile(const AttentionShape& shape, uint32_t most_rows, bool one_token
 struct ListPlan {
   uint32_t tokens;  // per tile
   KernelPlan plan;  // except the number of items
-  // Workgroups that fill the device; more would only mean more splits to merge. Prompts have many
-  // anyway.
-  uint32_t wanted_groups = 512;
+  // Workgroups that fill the device; more would only mean more splits to merge. 0: as many as for
+  // any prompt.
+  uint32_t wanted_groups = 0;
   uint32_t split_keys = 128;  // the fewest
 };
 
@@ -66,24 +65,24 @@ struct Pace {
   uint32_t split_keys() const { return subgroups < 4 ? 256 : 128; }
 };
 
-// As measured on an H200 (docs/lab/tuning_attention.md). Over short contexts, start and end
-// dominate: few sequences finish sooner with many subgroups, many sequences with few (about 1,024
-// in all), which then load ahead. Over long contexts, many subgroups with little work each are
-// best.
-Pace choose_pace(const AttentionShape& shape, bool deterministic) {
+// Over short contexts, start and end dominate: few sequences finish sooner with many subgroups,
+// many sequences with few, which then load ahead. Over long contexts, many subgroups with little
+// work each are best.
+Pace choose_pace(const PaceTuning& tuning, const AttentionShape& shape, bool deterministic) {
   const bool halves = shape.kv == KvFormat::kF16;
   const uint32_t usual = halves ? 4 : 8;  // more halves need more registers than they gain
   if (deterministic || shape.bucket.sequence_rows > 1) return {4, usual, false};
-  if (shape.bucket.sequence_tokens > kShortContext) return {8, halves ? 2 : usual, false};
+  if (shape.bucket.sequence_tokens > tuning.short_context) return {8, halves ? 2 : usual, false};
   const uint32_t pairs = shape.bucket.sequences * shape.kv_heads;  // at least one item each
-  const uint32_t share = 1024 / std::max(1u, pairs);
+  const uint32_t share = tuning.subgroups / std::max(1u, pairs);
   // Unpacking Q8_0 needs more registers, of which a large workgroup has fewer per lane.
   if (!halves) return {std::bit_floor(std::clamp(share, 2u, 4u)), usual, false};
   return {std::bit_floor(std::clamp(share, 2u, 8u)), share >= 4 ? 2u : usual, true};
 }
 
-ListPlan choose_rows(const DeviceCaps& caps, const AttentionShape& shape, bool one_token,
-                     const Pace& pace) {
+ListPlan choose_rows(const DeviceCaps& caps, const PaceTuning& tuning, const AttentionShape& shape,
+                     bool one_token, bool deterministic) {
+  const Pace pace = choose_pace(tuning, shape, deterministic);
   const uint32_t chunk_elements = shape.kv == KvFormat::kF16 ? 8 : 16;
   const uint32_t chunks = std::max(1u, shape.head_size / chunk_elements);
   const uint32_t lanes = std::min(caps.subgroup_size, std::bit_ceil(chunks));
@@ -109,34 +108,32 @@ ListPlan choose_rows(const DeviceCaps& caps, const AttentionShape& shape, bool o
                                               pace.overlap ? 1u : 0u},
                                 .subgroup_size = caps.subgroup_size},
                    .groups = tile_groups(shape, tile)},
-          .wanted_groups = 2048 / pace.subgroups,
+          .wanted_groups = 2 * tuning.subgroups / pace.subgroups,
           .split_keys = pace.split_keys()};
 }
 
-// The same for attention_direct: about 1,024 subgroups in all, of which few fit on a
-// multiprocessor. With Q8_0 and long contexts 2 per item are too few: 64 x 2048 tokens take 164 us,
-// and 121 with 4.
-Pace choose_direct_pace(const AttentionShape& shape) {
+// The same for attention_direct, of whose subgroups few fit on a multiprocessor. With Q8_0 and long
+// contexts 2 per item are too few: 64 x 2048 tokens take 164 us on an H200, and 121 with 4.
+Pace choose_direct_pace(const PaceTuning& tuning, const AttentionShape& shape) {
   const uint32_t pairs = std::max(1u, shape.bucket.sequences * shape.kv_heads);
-  if (shape.bucket.sequence_tokens > kShortContext)
-    return {pairs < 512 || shape.kv != KvFormat::kF16 ? 4u : 2u, 0, true};
-  return {std::bit_floor(std::clamp(1024 / pairs, 1u, 8u)), 0, true};
+  if (shape.bucket.sequence_tokens > tuning.short_context)
+    return {pairs < tuning.subgroups / 2 || shape.kv != KvFormat::kF16 ? 4u : 2u, 0, true};
+  return {std::bit_floor(std::clamp(tuning.subgroups / pairs, 1u, 8u)), 0, true};
 }
 
-// A step of one token also waits for instructions to be fetched. The large code of attention_direct
-// for heads of 128 slows all kernels down, and over few keys it gains nothing. Measured in one run
-// on an H200, tokens/s with attention_direct and attention_rows: 16 layers of 8b Q4_K_M 979 and
-// 1,008 from an empty context, 780 and 758 after 16,000 tokens; 1b, with heads of 64, 1,276 and
-// 1,243 from an empty context.
-bool too_little_for_direct(const AttentionShape& shape) {
-  return shape.bucket.sequences == 1 && shape.bucket.sequence_rows == 1 && shape.head_size > 64 &&
-         shape.bucket.sequence_tokens <= kShortContext;
+// A step of one token also waits for instructions to be fetched, and the code of attention_direct
+// for large heads is large.
+bool too_little_for_direct(const PaceTuning& tuning, const AttentionShape& shape) {
+  return shape.bucket.sequences == 1 && shape.bucket.sequence_rows == 1 &&
+         shape.head_size > tuning.short_direct_head &&
+         shape.bucket.sequence_tokens <= tuning.short_context;
 }
 
 // For devices with a known fragment layout: single tokens, if the heads of a KV head fit into half
 // a fragment.
-std::optional<ListPlan> choose_direct(const DeviceCaps& caps, const AttentionShape& shape) {
-  const Pace pace = choose_direct_pace(shape);
+std::optional<ListPlan> choose_direct(const DeviceCaps& caps, const PaceTuning& tuning,
+                                      const AttentionShape& shape) {
+  const Pace pace = choose_direct_pace(tuning, shape);
   constexpr uint32_t kLanes = 32, kKeyLanes = 4, kRunKeys = 16, kMostRows = 8;
   const Tile tile = choose_tile(shape, kMostRows, true);
   const uint32_t query_bytes = tile.rows * shape.head_size * 4;
@@ -153,7 +150,7 @@ std::optional<ListPlan> choose_direct(const DeviceCaps& caps, const AttentionSha
                                                       kKeyLanes, kRunKeys, pace.overlap ? 1u : 0u},
                                         .subgroup_size = kLanes},
                            .groups = tile_groups(shape, tile)},
-                  .wanted_groups = 1024 / pace.subgroups,
+                  .wanted_groups = tuning.subgroups / pace.subgroups,
                   .split_keys = pace.split_keys()};
 }
 
@@ -240,9 +237,10 @@ std::optional<ListPlan> choose_matrix_tile(const DeviceCaps& caps, const Attenti
 ListPlan choose_few(const DeviceCaps& caps, const AttentionShape& shape, bool one_token,
                     bool deterministic) {
   if (is_cpu(caps)) return choose_cpu(caps, shape, one_token);
-  if (one_token && !deterministic && !shape.bucket.trees && !too_little_for_direct(shape))
-    if (const std::optional<ListPlan> direct = choose_direct(caps, shape)) return *direct;
-  return choose_rows(caps, shape, one_token, choose_pace(shape, deterministic));
+  const PaceTuning tuning = tuning_profile(caps).attention;
+  if (one_token && !deterministic && !shape.bucket.trees && !too_little_for_direct(tuning, shape))
+    if (const std::optional<ListPlan> direct = choose_direct(caps, tuning, shape)) return *direct;
+  return choose_rows(caps, tuning, shape, one_token, deterministic);
 }
 
 }  // namespace
@@ -257,7 +255,8 @@ AttentionPlan choose_attention(const DeviceCaps& caps, const AttentionShape& sha
   const bool one_token =
       deterministic || (many && !shape.bucket.trees) || shape.bucket.sequence_rows <= 1;
   const ListPlan few = choose_few(caps, shape, one_token, deterministic);
-  const uint32_t wanted_groups = many ? many->wanted_groups : few.wanted_groups;
+  const uint32_t wanted_groups =
+      many ? tuning_profile(caps).attention.prompt_groups : few.wanted_groups;
   AttentionPlan plan{
       .few = few.plan,
       .tuning = {.few_tokens = few.tokens,

@@ -199,6 +199,13 @@ TEST_F(DashTest, ReasoningIsFoldedAndCallsAreShown) {
   std::ofstream(folder_ / "state/chats/20260101-120000-1.json")
       << nlohmann::json{{"title", "Weather"}, {"messages", messages}};
   const Finished result = play(
+      // The demo gives the chat no space until it is asked for.
+      "wait dashboard.connected == 1 20\n"
+      "expect chat.visible == 0\n"
+      "click \"View\"\n"
+      "click \"Chat\"\n"
+      "wait chat.visible == 1 10\n"
+      "key Escape\n"
       "wait chat.messages == 2 20\n"
       "wait chat.calls == 1 10\n"
       "expect chat.reasoning_tokens == 2\n"
@@ -213,6 +220,77 @@ TEST_F(DashTest, ReasoningIsFoldedAndCallsAreShown) {
       "click \"reasoning 0.0\"\n"
       "wait chat.reasoning_shown == 0 10\n",
       {"--demo"});
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+}
+
+// The simple view is the first thing a user sees; what was chosen last is remembered.
+TEST_F(DashTest, TheEngineIsOneClickAway) {
+  const Finished result = play(
+      "wait chat.ready == 1 60\n"
+      "expect dashboard.view == simple\n"
+      "expect timeline.front == 0\n"
+      "click \"Show the engine\"\n"
+      "wait dashboard.view == engine 10\n"
+      "wait timeline.front == 1 10\n"
+      "key Ctrl+E\n"
+      "wait dashboard.view == simple 10\n"
+      "key Ctrl+E\n"
+      "wait dashboard.view == engine 10\n",
+      {"-m", kDashModel});
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  const Finished again =
+      play("wait chat.ready == 1 60\nexpect dashboard.view == engine\n", {"-m", kDashModel});
+  EXPECT_EQ(again.exit_code, 0) << again.err;
+}
+
+TEST_F(DashTest, ALayoutCanBeChangedSavedAndUsedAgain) {
+  const Finished result = play(
+      "wait dashboard.connected == 1 20\n"
+      "expect latency.region == bottom_left\n"
+      "right-click \"Latency\"\n"
+      "click \"Left\"\n"
+      "wait latency.region == left 10\n"
+      "click \"View\"\n"
+      "hover \"My layouts\"\n"
+      "click \"##layout name\"\n"
+      "type \"mine\"\n"
+      "click \"Save layout\"\n"
+      "key Escape\n"
+      "key Escape\n"
+      "click \"View\"\n"
+      "click \"Classroom\"\n"
+      "wait kv.visible == 0 10\n"
+      "expect latency.region == bottom_left\n"
+      "expect dashboard.zoom == 1.5\n"
+      "click \"View\"\n"
+      "hover \"My layouts\"\n"
+      "hover \"mine\"\n"
+      "click \"Use\"\n"
+      "wait latency.region == left 10\n"
+      "expect kv.visible == 1\n"
+      "expect dashboard.zoom == 1\n",
+      {"--demo"});
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  const Finished again = play("wait latency.region == left 10\n", {"--demo"});
+  EXPECT_EQ(again.exit_code, 0) << again.err;
+}
+
+TEST_F(DashTest, ATextFileIsAttachedFoundAndItsConversationSelected) {
+  std::ofstream(folder_ / "notes.txt") << "a kite in the harbour\n";
+  const Finished result = play(
+      "wait chat.ready == 1 60\n"
+      "drop " +
+          (folder_ / "notes.txt").string() +
+          "\n"
+          "wait chat.draft contains harbour 10\n"
+          "expect models.front == 0\n"
+          "click \"Send\"\n"
+          "wait chat.tokens > 3 60\n"
+          "key Ctrl+F\n"
+          "wait chat.found == 0 10\n"
+          "type \"HARBOUR\"\n"
+          "wait chat.found == 1 10\n",
+      {"-m", kDashModel});
   EXPECT_EQ(result.exit_code, 0) << result.err;
 }
 
@@ -233,7 +311,7 @@ TEST_F(DashTest, ClosingInMidGenerationEndsCleanly) {
       "expect chat.answering == 1\n"
       "click \"Resume\"\n"
       "close\n",
-      {"-m", kDashModel});
+      {"-m", kDashModel, "--view", "engine"});
   EXPECT_EQ(result.exit_code, 0) << result.err;
   EXPECT_TRUE(result.err.empty()) << result.err;
 }
@@ -331,6 +409,45 @@ TEST_F(DashTest, ALessonIsPredictedRunAndRemembered) {
       "expect control.submitted == 0\n",
       {"--demo", "--lesson", "paging"});
   EXPECT_EQ(again.exit_code, 0) << again.err;
+}
+
+// Two policies side by side, the past, and a recording that is opened without an engine.
+TEST_F(DashTest, PoliciesAreComparedAndStepsRecorded) {
+  std::ifstream tour(HEARTH_SOURCE_DIR "/tests/ui/compare_tour.txt");
+  std::string script{std::istreambuf_iterator<char>(tour), std::istreambuf_iterator<char>()};
+  const std::string recording = (folder_ / "recording.json").string();
+  const std::string save = "click \"Save recording\"\n";
+  ASSERT_NE(script.find(save), std::string::npos);
+  script.insert(script.find(save),
+                "click \"##recording file\"\nkey Ctrl+A\ntype \"" + recording + "\"\n");
+  const Finished result = play(script, {"--demo"});
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  ASSERT_TRUE(std::filesystem::exists(recording));
+  const Finished shown = play(
+      "wait timeline.past > 0 20\n"
+      "expect dashboard.connected == 1\n"
+      "expect timeline.rows > 0\n"
+      "expect kv.blocks == 192\n"
+      "values recorded.json\n"
+      "click \"Back\"\n"
+      "frames 3\n"
+      "values earlier.json\n",
+      {"--recording", recording});
+  ASSERT_EQ(shown.exit_code, 0) << shown.err;
+  EXPECT_EQ(values("earlier.json")["timeline.steps"].get<double>(),
+            values("recorded.json")["timeline.steps"].get<double>() - 1);
+
+  std::filesystem::resize_file(recording, 1000);
+  const Finished cut = play("frames 1\n", {"--recording", recording});
+  EXPECT_EQ(cut.exit_code, 1);
+  EXPECT_THAT(cut.err, HasSubstr("is not a recording: it is damaged or cut off"));
+  EXPECT_EQ(std::ranges::count(cut.err, '\n'), 1) << cut.err;
+}
+
+TEST(DashWithoutDisplay, AnUnknownPolicyToCompareIsAUsageError) {
+  const Finished result = hearth({"dash", "--demo", "--compare", "static,continous"});
+  EXPECT_EQ(result.exit_code, 2);
+  EXPECT_THAT(result.err, HasSubstr("did you mean continuous?"));
 }
 
 TEST(DashWithoutDisplay, AnUnknownLessonIsAUsageError) {

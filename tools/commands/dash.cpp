@@ -10,6 +10,7 @@
 #include "tools/lessons/lesson_plan.h"
 #include "ui/app.h"
 #include "ui/data/comparison_spec.h"
+#include "ui/data/recording.h"
 #include "ui/data/settings.h"
 #endif
 
@@ -55,6 +56,8 @@ class DashCommand : public Command {
         .add("--requests TRACE", &options_.compared_requests,
              "The requests of --compare, as hearth replay takes them")
         .needs(options.at("--compare"));
+    options.add("--recording FILE", &recording_,
+                "Steps that the dashboard has recorded, without an engine");
     options.add("--max-seqs N", &model_.session.max_sequences, "Maximum sequences in a batch")
         .range(1, 4096);
     options.group("Window");
@@ -63,6 +66,13 @@ class DashCommand : public Command {
     options.add("--height N", &options_.window.height, "Height in pixels; by default what fits")
         .range(150, 16384);
     options.add("--zoom X", &options_.zoom, "Size of text and panels, 0.75 to 2").range(0.75, 2);
+    options
+        .add("--view NAME", &options_.view,
+             "simple (the chat), engine (all panels) or class (for a projector)")
+        .check([](const std::string& name) {
+          const bool known = name == "simple" || name == "engine" || name == "class";
+          return known ? std::string() : "there are simple, engine and class";
+        });
     options.add("--dark,!--light", &options_.dark, "Colours; by default as last time");
     options.add("--fps X", &options_.frames_per_s, "Frame rate limit")
         .range(std::numeric_limits<double>::min(), 1e9)
@@ -104,6 +114,10 @@ class DashCommand : public Command {
     if (!compare_.empty()) {
       HEARTH_ASSIGN(options_.compare, parse_comparison(compare_));
     }
+    if (!recording_.empty()) {
+      HEARTH_ASSIGN(ViewHistory history, read_recording(recording_));
+      options_.recording = std::make_shared<ViewHistory>(std::move(history));
+    }
     options_.state_folder = state_ == "none" ? std::filesystem::path()
                             : state_.empty() ? default_state_folder()
                                              : std::filesystem::path(state_);
@@ -117,7 +131,7 @@ class DashCommand : public Command {
  private:
   ModelOptionsGroup model_;
   AppOptions options_;
-  std::string state_, compare_;
+  std::string state_, compare_, recording_;
   bool validate_ = false;
 #else
   void declare(Options& options) override { options.ignore_unknown(); }

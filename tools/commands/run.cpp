@@ -61,6 +61,7 @@ class RunCommand : public Command {
     grammar_.declare(options);
     options.add("--ignore-eos", &ignore_end_, "Continue after the model's end token").advanced();
     model_.declare(options);
+    model_.declare_ranks(options);
     model_.declare_speculation(options);
     model_.declare_contrast(options);
     sampling_.declare(options);
@@ -69,6 +70,7 @@ class RunCommand : public Command {
   }
 
   Status run() override {
+    if (model_.is_other_rank()) return model_.run_rank();
     HEARTH_TRY(read_prompt());
     if (prompt_.empty()) return invalid("the prompt is empty");
     HEARTH_ASSIGN(const auto grammar, grammar_.compile());

@@ -31,10 +31,14 @@ libvulkan-memory-allocator-dev  header:vk_mem_alloc.h                  modern  n
 vulkan-validationlayers         layer:VkLayer_khronos_validation.json  all     optional
 libedit-dev                     header:editline/readline.h             all     optional
 libcurl4-openssl-dev            header:curl/curl.h                     all     optional
+libopenmpi-dev                  header:mpi.h                           all     optional
+openmpi-bin                     cmd:mpirun                             all     optional
 libzmq3-dev                     header:zmq.h                           all     optional
 libglfw3-dev                    header:GLFW/glfw3.h                    all     optional
 libpng-dev                      header:png.h                           all     optional
+libmd4c-dev                     header:md4c.h                          all     optional
 fonts-dejavu-core               file:/usr/share/fonts/truetype/dejavu/DejaVuSans.ttf all optional
+fonts-roboto-unhinted           file:/usr/share/fonts/truetype/roboto/unhinted/RobotoTTF/Roboto-Regular.ttf all optional
 ccache                          cmd:ccache                             all     optional
 mold                            cmd:mold                               all     optional
 xvfb                            cmd:Xvfb                               all     optional

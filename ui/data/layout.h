@@ -1,10 +1,12 @@
-// Arranges the window's regions. Pure geometry. A region without visible panels leaves its space to
-// its neighbours.
+// Arranges the window's regions. Pure geometry: the regions are a tree of splits, described as
+// data. A region without visible panels leaves its space to its neighbours.
 #pragma once
 
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
+#include <string_view>
 #include <vector>
 
 namespace hearth {
@@ -21,18 +23,40 @@ enum class Region : uint8_t {
 };
 inline constexpr size_t kRegions = 7;
 
+// A part of the window: a region, or several parts beside or below each other.
+struct LayoutPart {
+  std::string_view key;   // in the settings
+  std::string_view name;  // in menus
+  int parent = -1;        // index of the part that holds it
+  bool beside = false;    // its own parts are beside each other
+  float weight = 1;       // its default share, compared with the other parts of its parent
+  std::optional<Region> region;
+};
+inline constexpr std::array kLayoutParts = {
+    LayoutPart{.key = "window", .name = "Window", .beside = true},
+    LayoutPart{"left", "Left", 0, false, 0.27f, Region::kLeft},
+    LayoutPart{.key = "centre", .name = "Centre", .parent = 0, .weight = 0.48f},
+    LayoutPart{.key = "side", .name = "Side", .parent = 0, .weight = 0.25f},
+    LayoutPart{"top", "Centre, top", 2, false, 0.38f, Region::kTop},
+    LayoutPart{"middle", "Centre, middle", 2, false, 0.24f, Region::kMiddle},
+    LayoutPart{.key = "bottom", .name = "Bottom", .parent = 2, .beside = true, .weight = 0.38f},
+    LayoutPart{"bottom_left", "Centre, bottom left", 6, false, 0.5f, Region::kBottomLeft},
+    LayoutPart{"bottom_right", "Centre, bottom right", 6, false, 0.5f, Region::kBottomRight},
+    LayoutPart{"side_top", "Right, top", 3, false, 0.56f, Region::kSideTop},
+    LayoutPart{"side_bottom", "Right, bottom", 3, false, 0.44f, Region::kSideBottom},
+};
+// The part that is this region.
+const LayoutPart& part_of(Region region);
+std::optional<Region> region_with_key(std::string_view key);
+
 struct Box {
   float x = 0, y = 0, width = 0, height = 0;
   bool empty() const { return width <= 0 || height <= 0; }
 };
 
-// Weights by which the space is divided. Unused regions are ignored.
-struct Splits {
-  std::array<float, 3> columns = {0.27f, 0.50f, 0.23f};  // left, centre, side
-  std::array<float, 3> rows = {0.37f, 0.26f, 0.37f};  // of the centre column: top, middle, bottom
-  std::array<float, 2> bottom = {0.5f, 0.5f};         // left, right
-  std::array<float, 2> side = {0.58f, 0.42f};         // top, bottom
-};
+// The weight of each part.
+using Splits = std::array<float, kLayoutParts.size()>;
+Splits default_splits();
 
 // The draggable gap between two neighbours.
 struct Splitter {

@@ -171,7 +171,8 @@ void Painter::draw_triangle(const Vertex& a, const Vertex& b, const Vertex& c,
   const bool plain = a.u == b.u && b.u == c.u && a.v == b.v && b.v == c.v;
   const std::array<std::array<const Vertex*, 2>, 3> edges = {{{&a, &b}, {&b, &c}, {&c, &a}}};
 
-  // What changes over the triangle is linear in x and y: value(x, y) = first + x * across + y * down.
+  // What changes over the triangle is linear in x and y: value(x, y) = first + x * across + y *
+  // down.
   struct Plane {
     float first, across, down;
     float at(float x, float y) const { return first + x * across + y * down; }

@@ -100,7 +100,12 @@ void draw_legend_over(const Theme& theme, ImDrawList& draw, ImVec2 corner, float
   draw.AddRectFilled(
       {corner.x - edge, corner.y},
       {corner.x + widest + edge, corner.y + static_cast<float>(lines) * line_height(theme)},
-      ImGui::GetColorU32(ImGuiCol_ChildBg, 0.7f), theme.px(3));
+      ImGui::GetColorU32(ImGuiCol_ChildBg, 0.92f), theme.px(3));
+  draw_entries(theme, draw, corner, width, entries);
+}
+
+void draw_legend_at(const Theme& theme, ImDrawList& draw, ImVec2 corner, float width,
+                    std::span<const LegendEntry> entries) {
   draw_entries(theme, draw, corner, width, entries);
 }
 

@@ -23,6 +23,9 @@ void draw_legend(const Theme& theme, std::span<const LegendEntry> entries, float
 // Drawn over a plot on a translucent background, to save a line above it.
 void draw_legend_over(const Theme& theme, ImDrawList& draw, ImVec2 corner, float width,
                       std::span<const LegendEntry> entries);
+// Drawn at a place, on nothing.
+void draw_legend_at(const Theme& theme, ImDrawList& draw, ImVec2 corner, float width,
+                    std::span<const LegendEntry> entries);
 // The height of draw_legend() at this width.
 float legend_height(const Theme& theme, std::span<const LegendEntry> entries, float width);
 

@@ -69,6 +69,14 @@ Plot::Plot(const Theme& theme, const char* id, const PlotOptions& options)
   const float line = small_text_size();
   const float left = options.left >= 0 ? options.left : y_.labels ? plot_label_width() : 0;
   top_left_ = {corner.x + std::min(left, size.x / 2), corner.y + theme.px(2)};
+  const float wide = corner.x + size.x - top_left_.x;
+  const float title = y_.title ? small_text_extent(y_.title).x + theme.px(12) : 0;
+  // A plot that would be lower than its heading has none.
+  heading_ = options.legend.empty() ? (y_.title ? line + theme.px(2) : 0)
+                                    : legend_height(theme, options.legend, wide - title);
+  if (heading_ > size.y * 0.5f) heading_ = 0;
+  if (heading_ > 0) draw_heading(options.legend, top_left_, wide);
+  top_left_.y += heading_;
   bottom_right_ = {corner.x + size.x, corner.y + size.y - (x_.labels ? line + theme.px(4) : 1)};
   bottom_right_.y = std::max(bottom_right_.y, top_left_.y + 1);
   const ImVec2 mouse = ImGui::GetMousePos();
@@ -79,16 +87,17 @@ Plot::Plot(const Theme& theme, const char* id, const PlotOptions& options)
   draw_->PushClipRect(top_left_, {bottom_right_.x, bottom_right_.y + 1}, true);
 }
 
-Plot::~Plot() {
-  draw_->PopClipRect();
-  if (!y_.title) return;
-  // A translucent background keeps the title readable over data.
-  const ImVec2 at(top_left_.x + theme_.px(5), top_left_.y + theme_.px(1));
-  const ImVec2 extent = small_text_extent(y_.title);
-  draw_->AddRectFilled({at.x - theme_.px(2), at.y},
-                       {at.x + extent.x + theme_.px(2), at.y + extent.y},
-                       ImGui::GetColorU32(ImGuiCol_ChildBg, 0.75f), theme_.px(2));
-  text(at, faded(theme_.text_color(), 0.85f), y_.title);
+Plot::~Plot() { draw_->PopClipRect(); }
+
+void Plot::draw_heading(std::span<const LegendEntry> legend, ImVec2 corner, float width) {
+  float title = 0;
+  if (y_.title) {
+    text({corner.x, corner.y}, faded(theme_.text_color(), 0.85f), y_.title);
+    title = small_text_extent(y_.title).x + theme_.px(12);
+  }
+  if (!legend.empty())
+    draw_legend_at(theme_, *draw_, {corner.x + title, corner.y - theme_.px(1)}, width - title,
+                   legend);
 }
 
 float Plot::x_pixel(double value) const {
@@ -149,7 +158,12 @@ void Plot::draw_axes() {
   draw_->AddLine(top_left_, {top_left_.x, bottom_right_.y}, faint);
 }
 
-void Plot::line(std::span<const PlotPoint> points, ImU32 color, float thickness) {
+void Plot::line(std::span<const PlotPoint> points, ImU32 color, float thickness, double gap) {
+  for (size_t i = 1; i < points.size(); ++i) {
+    if (points[i].x - points[i - 1].x <= gap) continue;
+    line(points.first(i), color, thickness);
+    return line(points.subspan(i), color, thickness, gap);
+  }
   if (points.size() == 1) {
     dot(points[0], theme_.px(thickness), color);
     return;
@@ -255,10 +269,13 @@ void Plot::reference(double y, ImU32 color, const char* name) {
     draw_->AddLine({x, at}, {std::min(x + dash, bottom_right_.x), at}, color, theme_.px(1));
   if (!name) return;
   const ImVec2 extent = small_text_extent(name);
-  // Below the line if there is no space above it.
-  const bool over = at - extent.y >= top_left_.y;
-  text({bottom_right_.x - extent.x - theme_.px(4), over ? at - extent.y : at + theme_.px(1)}, color,
-       name);
+  const float x = bottom_right_.x - extent.x - theme_.px(4);
+  // Beside the heading if there is no space above the line, and below the line without a heading.
+  if (at - extent.y >= top_left_.y) return text({x, at - extent.y}, color, name);
+  if (heading_ == 0) return text({x, at + theme_.px(1)}, color, name);
+  draw_->PopClipRect();
+  text({x, top_left_.y - heading_}, color, name);
+  draw_->PushClipRect(top_left_, {bottom_right_.x, bottom_right_.y + 1}, true);
 }
 
 void Plot::marker(double x, ImU32 color, const char* name) {

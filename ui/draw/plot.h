@@ -13,6 +13,7 @@
 // the points passed in, so pass only the visible ones.
 #pragma once
 
+#include <limits>
 #include <span>
 
 #include <imgui.h>
@@ -37,13 +38,14 @@ struct PlotAxis {
   Unit unit = Unit::kPlain;
   bool ticks = true;            // grid lines; without them there are no labels either
   bool labels = true;           // numbers at the ticks; without them their space is saved
-  const char* title = nullptr;  // inside the plot, top left: what the y axis shows
+  const char* title = nullptr;  // above the plot, on the left: what the y axis shows
 };
 
 struct PlotOptions {
   ImVec2 size{0, 0};  // 0: the space left in the window
   PlotAxis x, y;
   float left = -1;  // space for y labels, to align plots; negative: plot_label_width() or none
+  std::span<const LegendEntry> legend;  // above the plot, after the title
 };
 float plot_label_width();
 
@@ -54,7 +56,9 @@ class Plot {
   Plot(const Plot&) = delete;
   Plot& operator=(const Plot&) = delete;
 
-  void line(std::span<const PlotPoint> points, ImU32 color, float thickness = 1.5f);
+  // Points further apart than `gap` are not connected: nothing was measured between them.
+  void line(std::span<const PlotPoint> points, ImU32 color, float thickness = 1.5f,
+            double gap = std::numeric_limits<double>::infinity());
   // Each value holds until the next point; the last one has no length.
   void steps(std::span<const PlotPoint> points, ImU32 color, float thickness = 1.5f);
   // Fills from `bottom` up to `top`, which have the same x values. An empty bottom is the axis. For
@@ -65,7 +69,7 @@ class Plot {
   void bar(double from, double to, double bottom, double top, ImU32 color);
   // Returns true if the mouse is over it.
   bool dot(PlotPoint at, float radius, ImU32 color);
-  // A dashed horizontal line, its name at the right end.
+  // A dashed horizontal line, its name at the right end, above the plot if the line is at its top.
   void reference(double y, ImU32 color, const char* name);
   // A vertical line, its name at the top.
   void marker(double x, ImU32 color, const char* name);
@@ -91,6 +95,7 @@ class Plot {
 
  private:
   void draw_axes();
+  void draw_heading(std::span<const LegendEntry> legend, ImVec2 corner, float width);
   void envelope(std::span<const PlotPoint> points, ImU32 color, float thickness);
   void text(ImVec2 at, ImU32 color, const char* text);
 
@@ -98,6 +103,7 @@ class Plot {
   PlotAxis x_, y_;
   ImDrawList* draw_;
   ImVec2 top_left_, bottom_right_;
+  float heading_ = 0;  // height of the title and the legend above the plot
   bool hovered_ = false, clicked_ = false;
 };
 

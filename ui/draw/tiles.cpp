@@ -1,26 +1,35 @@
 #include "ui/draw/tiles.h"
 
 #include <algorithm>
+#include <cfloat>
 
 #include "ui/draw/plot.h"
+#include "ui/fonts.h"
 
 namespace hearth {
 
 void draw_tiles(const Theme& theme, std::span<const NamedNumber> tiles) {
   ImDrawList& draw = *ImGui::GetWindowDrawList();
-  const float gap = theme.px(14), small = small_text_size();
-  const float height = small + ImGui::GetFontSize() + theme.px(3);
+  const float gap = theme.px(14), small = small_text_size(), normal = ImGui::GetFontSize();
+  const bool has_headline = std::ranges::any_of(tiles, &NamedNumber::headline);
+  const float value_height = has_headline ? large_text_size() : normal;
+  const float height = small + value_height + theme.px(3);
   const float right = ImGui::GetCursorScreenPos().x + ImGui::GetContentRegionAvail().x;
   float end = 0;
   for (size_t i = 0; i < tiles.size(); ++i) {
     const NamedNumber& tile = tiles[i];
     // A minimum width keeps tiles in place when a number gets another digit.
-    const float digits = std::max(ImGui::CalcTextSize(tile.value.c_str()).x, theme.px(36));
+    ImFont* const font = tile.headline ? bold_font() : ImGui::GetFont();
+    const float size = tile.headline ? large_text_size() : normal;
+    const float digits =
+        std::max(font->CalcTextSizeA(size, FLT_MAX, 0, tile.value.c_str()).x, theme.px(36));
     const float width = std::max(small_text_extent(tile.name).x, digits);
     if (i > 0 && end + gap + width <= right) ImGui::SameLine(0, gap);
     const ImVec2 at = ImGui::GetCursorScreenPos();
     draw_small_text(draw, at, faded(theme.text_color(), 0.65f), tile.name);
-    draw.AddText({at.x, at.y + small + theme.px(1)}, theme.text_color(), tile.value.c_str());
+    // All values have the same bottom.
+    draw.AddText(font, size, {at.x, at.y + small + theme.px(1) + value_height - size},
+                 theme.text_color(), tile.value.c_str());
     ImGui::Dummy({width, height});
     if (!tile.tooltip.empty()) ImGui::SetItemTooltip("%s", tile.tooltip.c_str());
     end = at.x + width;

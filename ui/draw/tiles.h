@@ -13,7 +13,8 @@ namespace hearth {
 struct NamedNumber {
   const char* name = "";
   std::string value;
-  std::string tooltip;  // may be empty
+  std::string tooltip;    // may be empty
+  bool headline = false;  // the number of the panel, in large type
 };
 
 void draw_tiles(const Theme& theme, std::span<const NamedNumber> tiles);

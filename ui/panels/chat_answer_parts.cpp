@@ -1,5 +1,7 @@
 // The answers of a transcript, part by part: text, folded reasoning, calls of tools.
 #include <algorithm>
+#include <cmath>
+#include <optional>
 #include <utility>
 
 #include <fmt/format.h>
@@ -34,7 +36,7 @@ void ChatTranscript::draw_answer(const Chat& chat, size_t index, const Transcrip
     const ChatPart& part = parts[i];
     PartLayout& wrapped = layout.parts[i];
     // The arguments of a complete call are indented.
-    if (std::exchange(wrapped.closed, part.closed) != part.closed) wrapped.lines.clear();
+    if (std::exchange(wrapped.closed, part.closed) != part.closed) wrapped.lines = {};
     if (i > 0) ImGui::Dummy({0, theme_->px(kPartGap) / 2});
     const DrawnPart drawn{.exchange = exchange,
                           .part = part,
@@ -45,7 +47,7 @@ void ChatTranscript::draw_answer(const Chat& chat, size_t index, const Transcrip
                           .options = options};
     switch (part.kind) {
       case ChatPart::Kind::kText:
-        draw_text(drawn);
+        draw_answer_text(drawn);
         break;
       case ChatPart::Kind::kReasoning:
         draw_reasoning(drawn);
@@ -61,15 +63,18 @@ void ChatTranscript::draw_answer(const Chat& chat, size_t index, const Transcrip
   draw_reply_buttons(chat, index, options, action);
 }
 
-void ChatTranscript::draw_text(const DrawnPart& drawn) {
-  const float room = ImGui::GetContentRegionAvail().x;
+void ChatTranscript::draw_answer_text(const DrawnPart& drawn) {
+  const float room = ImGui::GetContentRegionAvail().x, padding = theme_->px(kBubblePadding);
   const std::string_view text = std::string_view(drawn.exchange.reply.text)
                                     .substr(drawn.part.begin, drawn.part.end - drawn.part.begin);
-  wrap_text(drawn.lines, text, std::max(1.0f, room - 2 * theme_->px(kBubblePadding)));
+  wrap_text(*theme_, drawn.lines, text, !drawn.options.show_tokens, room - 2 * padding);
+  const bool code = std::ranges::any_of(drawn.lines.blocks(), [](const MarkdownBlock& block) {
+    return block.kind == MarkdownBlock::Kind::kCode;
+  });
   const float width =
-      std::min(room, drawn.lines.width() + 2 * theme_->px(kBubblePadding) + theme_->px(8));
-  const TextBubble bubble = draw_bubble(*theme_, drawn.lines.lines().size(), 0, width,
-                                        style_color(ImGuiCol_FrameBg, 0.75f));
+      code ? room : std::min(room, drawn.lines.width() + 2 * padding + theme_->px(8));
+  const TextBubble bubble =
+      draw_bubble(*theme_, drawn.lines.height(), 0, width, style_color(ImGuiCol_FrameBg, 0.75f));
   if (drawn.running)
     ImGui::GetWindowDrawList()->AddRectFilled(
         bubble.min, {bubble.min.x + theme_->px(drawn.options.marked ? 5 : 3), bubble.max.y},
@@ -96,8 +101,9 @@ void ChatTranscript::draw_reasoning(const DrawnPart& drawn) {
   const float room = ImGui::GetContentRegionAvail().x;
   const std::string_view text = std::string_view(drawn.exchange.reply.text)
                                     .substr(drawn.part.begin, drawn.part.end - drawn.part.begin);
-  wrap_text(drawn.lines, text, std::max(1.0f, room - 2 * theme_->px(kBubblePadding)));
-  const TextBubble bubble = draw_bubble(*theme_, drawn.lines.lines().size(), 0, room, 0);
+  wrap_text(*theme_, drawn.lines, text, !drawn.options.show_tokens,
+            room - 2 * theme_->px(kBubblePadding));
+  const TextBubble bubble = draw_bubble(*theme_, drawn.lines.height(), 0, room, 0);
   ImGui::GetWindowDrawList()->AddRectFilled(
       bubble.min, {bubble.min.x + theme_->px(2), bubble.max.y}, theme_->faint_color());
   draw_tokens(drawn, bubble, style_color(ImGuiCol_Text, 0.7f));
@@ -105,43 +111,61 @@ void ChatTranscript::draw_reasoning(const DrawnPart& drawn) {
 
 void ChatTranscript::draw_tokens(const DrawnPart& drawn, const TextBubble& bubble, ImU32 color) {
   const ChatReply& reply = drawn.exchange.reply;
-  const TokenRun run{.reply = reply,
-                     .token_ends = drawn.layout.token_ends,
-                     .begin = drawn.part.begin,
-                     .end = drawn.part.end,
-                     .lines = drawn.lines,
-                     .bubble = bubble};
+  const RichMetrics metrics = chat_metrics(*theme_);
+  const TokenRun run{
+      .reply = reply,
+      .token_ends = drawn.layout.token_ends,
+      .begin = drawn.part.begin,
+      .text = {
+          drawn.lines,
+          std::string_view(reply.text).substr(drawn.part.begin, drawn.part.end - drawn.part.begin),
+          bubble.text, metrics}};
+  ImGui::SetNextItemAllowOverlap();
   ImGui::InvisibleButton(fmt::format("##answer {}", drawn.id).c_str(),
                          {bubble.max.x - bubble.min.x, bubble.height()});
-  const bool clicked = ImGui::IsItemClicked(ImGuiMouseButton_Left);
-  const bool by_key = ImGui::IsItemActivated() && !clicked;
-  const bool hovered = ImGui::IsItemHovered();
+  const bool by_key = ImGui::IsItemActivated() && !ImGui::IsMouseDown(ImGuiMouseButton_Left);
+  const bool hovered = ImGui::IsItemHovered(), visible = ImGui::IsItemVisible();
   if (hovered && drawn.running) hovers_answer_ = true;
-  const auto token = hovered ? token_at(*theme_, run, ImGui::GetMousePos()) : std::nullopt;
-  if (ImGui::IsItemVisible()) shade_tokens(*theme_, run, drawn.options.show_tokens);
-  if (token) {
-    ImGui::GetWindowDrawList()->AddRectFilled(
-        token->min, token->max, style_color(ImGuiCol_HeaderHovered, 0.6f), theme_->px(2));
-    hovered_token_ = token_name(reply.tokens[token->token]);
-    draw_token_tooltip(*theme_, reply, token->token);
+  const std::string key = fmt::format("{}.{}", drawn.exchange.revision, drawn.id);
+  const std::optional<size_t> clicked = selection_.update(run.text, key);
+  const bool dragging = ImGui::IsMouseDragging(ImGuiMouseButton_Left);
+  const auto byte = hovered && !dragging ? run.text.byte_at(ImGui::GetMousePos()) : std::nullopt;
+  if (visible) {
+    shade_tokens(*theme_, run, drawn.options.show_tokens);
+    selection_.draw(run.text, key);
+    found_ += mark_search(*theme_, run.text, drawn.options.search);
   }
-  draw_lines(drawn.lines, run.text(), bubble, color);
-  if ((token && clicked) || (by_key && !reply.tokens.empty())) {
-    opened_ = Opened{.revision = drawn.exchange.revision,
-                     .token = token ? token->token : first_token(run)};
+  if (byte && !reply.tokens.empty()) {
+    const size_t token = run.token_with(*byte);
+    const size_t from = token == 0 ? 0 : run.token_ends[token - 1], to = run.token_ends[token];
+    mark_text(run.text, std::max(from, run.begin) - run.begin, std::max(to, run.begin) - run.begin,
+              style_color(ImGuiCol_HeaderHovered, 0.6f));
+    hovered_token_ = token_name(reply.tokens[token]);
+    draw_token_tooltip(*theme_, reply, token);
+  }
+  if (visible) draw_text(*theme_, run.text, color);
+  if ((clicked || by_key) && !reply.tokens.empty()) {
+    opened_ =
+        Opened{.revision = drawn.exchange.revision, .token = run.token_with(clicked.value_or(0))};
     open_popup_ = true;
   }
+  draw_code_buttons(*theme_, run.text, bubble.max.x - theme_->px(kBubblePadding), drawn.id);
 }
 
 void ChatTranscript::draw_call(const DrawnPart& drawn) const {
   const ChatPart& part = drawn.part;
   const float room = ImGui::GetContentRegionAvail().x, padding = theme_->px(kBubblePadding);
   const std::string title = fmt::format("{} {}", part.closed ? "Calls" : "Calling", part.name);
-  wrap_text(drawn.lines, part.arguments, std::max(1.0f, room - 2 * padding));
+  const RichMetrics metrics = chat_metrics(*theme_);
+  std::vector<MarkdownBlock> blocks = plain_text(part.arguments);
+  blocks[0].spans[0].style.mono = true;
+  drawn.lines.layout(std::move(blocks), part.arguments, std::max(1.0f, room - 2 * padding),
+                     metrics);
   const float text_width =
       std::max(drawn.lines.width(), ImGui::CalcTextSize(title.c_str()).x) + theme_->px(8);
   const float width = std::min(room, text_width + 2 * padding);
-  const TextBubble bubble = draw_bubble(*theme_, 1 + drawn.lines.lines().size(), 0, width,
+  const float title_height = ImGui::GetTextLineHeightWithSpacing();
+  const TextBubble bubble = draw_bubble(*theme_, title_height + drawn.lines.height(), 0, width,
                                         style_color(ImGuiCol_FrameBg, 0.4f));
   ImDrawList& draw = *ImGui::GetWindowDrawList();
   draw.AddRect(bubble.min, bubble.max, style_color(ImGuiCol_Border), theme_->px(kBubbleRounding), 0,
@@ -149,7 +173,12 @@ void ChatTranscript::draw_call(const DrawnPart& drawn) const {
   draw.PushClipRect(bubble.min, bubble.max, true);
   draw.AddText(bubble.text, style_color(ImGuiCol_CheckMark), title.c_str());
   draw.PopClipRect();
-  draw_lines(drawn.lines, part.arguments, bubble, theme_->text_color(), 1);
+  draw_text(*theme_,
+            {drawn.lines,
+             part.arguments,
+             {bubble.text.x, std::floor(bubble.text.y + title_height)},
+             metrics},
+            theme_->text_color());
   ImGui::Dummy({width, bubble.height()});
   if (is_logging()) log_place(fmt::format("call {}", drawn.id), bubble.min, bubble.max);
   if (!part.warning.empty()) warning_text(*theme_, fmt::format("Note: {}.", part.warning));

@@ -77,6 +77,43 @@ bool draw_sampling(ChatSampling& sampling, const SamplingOptions& defaults, std:
   return changed;
 }
 
+bool draw_presets(Chat& chat, ChatPresets& presets, const std::string& model, std::string& name,
+                  bool& saved, const Theme& theme) {
+  if (!ImGui::CollapsingHeader("Presets")) return false;
+  bool changed = false;
+  std::string removed;
+  for (const std::string& preset : presets.names(model)) {
+    ImGui::PushID(preset.c_str());
+    if (ImGui::SmallButton(preset.c_str())) {
+      use_preset(*presets.find(model, preset), chat);
+      changed = true;
+    }
+    ImGui::SetItemTooltip("Use this system prompt and sampling in the conversation.");
+    ImGui::SameLine(0, theme.px(2));
+    if (ImGui::SmallButton("x")) removed = preset;
+    ImGui::SetItemTooltip("Delete this preset.");
+    ImGui::SameLine();
+    ImGui::PopID();
+  }
+  ImGui::NewLine();
+  if (!removed.empty()) presets.remove(model, removed);
+  ImGui::SetNextItemWidth(theme.px(140));
+  bool save = line_box("##preset name", name);
+  ImGui::SameLine();
+  ImGui::BeginDisabled(name.empty());
+  save |= ImGui::Button("Save preset");
+  ImGui::EndDisabled();
+  ImGui::SetItemTooltip("Save the system prompt and the sampling under this name, for this model.");
+  if (save && !name.empty()) {
+    presets.save(model, name, chat);
+    name.clear();
+  } else {
+    save = false;
+  }
+  saved = save || !removed.empty();
+  return changed;
+}
+
 ContextUse context_use(const Chat& chat, std::uint32_t context) {
   if (chat.exchanges.empty()) return {.context = context};
   const ChatReply& reply = chat.exchanges.back().reply;

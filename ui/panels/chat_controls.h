@@ -6,6 +6,7 @@
 #include <string>
 
 #include "ui/data/chat.h"
+#include "ui/data/chat_presets.h"
 #include "ui/theme.h"
 
 namespace hearth {
@@ -15,6 +16,11 @@ bool draw_system_prompt(Chat& chat, const Theme& theme);
 // `defaults` are the model's, `context` its maximum in tokens (0: unknown).
 bool draw_sampling(ChatSampling& sampling, const SamplingOptions& defaults, std::uint32_t context,
                    const Theme& theme);
+
+// The model's presets: use, save and delete them. Returns true if the chat was changed; `saved` is
+// set if the presets were. `name` is the one being typed.
+bool draw_presets(Chat& chat, ChatPresets& presets, const std::string& model, std::string& name,
+                  bool& saved, const Theme& theme);
 
 struct ContextUse {
   std::uint32_t used = 0, context = 0;  // tokens; a context of 0: unknown

@@ -38,7 +38,7 @@ void ChatTabs::draw(ChatController& chats, const Hooks& hooks) {
     const ImGuiTabItemFlags flags = chat.id == select ? ImGuiTabItemFlags_SetSelected : 0;
     const bool in_front = ImGui::BeginTabItem(label.c_str(), &open, flags);
     name_last_item(chat.display_title());
-    draw_tab_menu(chats, chat);
+    draw_tab_menu(chats, chat, hooks);
     if (in_front) {
       // A tab that is about to be selected is drawn from the next frame on.
       if (select.empty() && select_.empty() && chat.id != shown_) hooks.show(chat);
@@ -60,7 +60,7 @@ void ChatTabs::draw(ChatController& chats, const Hooks& hooks) {
     if (const Chat* const chat = chats.history().restore()) hooks.show(*chat);
 }
 
-void ChatTabs::draw_tab_menu(ChatController& chats, Chat& chat) {
+void ChatTabs::draw_tab_menu(ChatController& chats, Chat& chat, const Hooks& hooks) {
   if (!ImGui::BeginPopupContextItem(chat.id.c_str())) return;
   if (ImGui::IsWindowAppearing()) {
     new_title_ = chat.display_title();
@@ -85,6 +85,7 @@ void ChatTabs::draw_tab_menu(ChatController& chats, Chat& chat) {
     remove_ = chat.id;
     ImGui::CloseCurrentPopup();
   }
+  hooks.draw_export(chat);
   ImGui::EndPopup();
 }
 

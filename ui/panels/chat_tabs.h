@@ -13,9 +13,10 @@ class ChatTabs {
  public:
   // What the panel does; called during draw().
   struct Hooks {
-    std::function<void(const Chat& chat)> show;  // another tab comes to the front
-    std::function<void(Chat& chat)> draw;        // the conversation in front
-    std::function<void()> begin_chat;            // the user wants a new one
+    std::function<void(const Chat& chat)> show;         // another tab comes to the front
+    std::function<void(Chat& chat)> draw;               // the conversation in front
+    std::function<void()> begin_chat;                   // the user wants a new one
+    std::function<void(const Chat& chat)> draw_export;  // in a tab's menu
   };
   void draw(ChatController& chats, const Hooks& hooks);
 
@@ -27,7 +28,7 @@ class ChatTabs {
   void draw_undo(ChatController& chats);
 
  private:
-  void draw_tab_menu(ChatController& chats, Chat& chat);
+  void draw_tab_menu(ChatController& chats, Chat& chat, const Hooks& hooks);
   void draw_history_menu(ChatController& chats, const Hooks& hooks);
 
   std::string shown_, select_;

@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "ui/fonts.h"
 #include "ui/panels/chat_widgets.h"
 #include "ui/panels/token_alternatives.h"
 
@@ -12,115 +13,233 @@ namespace hearth {
 namespace {
 
 constexpr float kLineFeedWidth = 6;  // so that the mouse can point at a line feed
+constexpr float kSlant = 0.2f;       // of italic text, which has no font of its own
 
-// The first row of text from `top` on that is not above the clipping rectangle.
-size_t first_visible_row(float top, float line_height) {
-  const float clipped = ImGui::GetWindowDrawList()->GetClipRectMin().y - top;
-  return static_cast<size_t>(std::max(0.0f, std::floor(clipped / line_height)));
+float ascent_of(const TextStyle& style) {
+  const float size = font_size_of(style);
+  ImFontBaked* const baked = font_of(style)->GetFontBaked(size);
+  return baked->Ascent * size / baked->Size;
 }
 
-// Calls visit(TokenPlace) for every token of a line.
-template <class Visit>
-void visit_line(const Theme& theme, const TokenRun& run, size_t line, Visit visit) {
-  const auto& lines = run.lines.lines();
-  const std::string_view text = run.reply.text;
-  const size_t begin = run.begin + lines[line].begin;
-  // The line feed belongs to the line.
-  const size_t end = line + 1 < lines.size() ? run.begin + lines[line + 1].begin : run.end;
-  float x = run.bubble.text.x;
-  const float y = run.bubble.text.y + run.bubble.line_height * static_cast<float>(line);
-  const auto first = std::ranges::upper_bound(run.token_ends, begin);
-  for (auto token = static_cast<size_t>(first - run.token_ends.begin());
-       token < run.token_ends.size(); ++token) {
-    const size_t from = std::max(begin, token == 0 ? 0 : run.token_ends[token - 1]);
-    const size_t to = std::min(end, run.token_ends[token]);
-    if (from >= end) break;
-    const size_t ink = std::min(to, std::max(from, run.begin + lines[line].end));
-    float width = ImGui::CalcTextSize(text.data() + from, text.data() + ink).x;
-    if (to > ink) width += theme.px(kLineFeedWidth);
-    const bool is_blank = run.token_ends[token] > to && text.find_first_not_of(' ', from) >= to;
-    if (from < to)
-      visit(TokenPlace{.token = token,
-                       .is_blank = is_blank,
-                       .min = {x, y},
-                       .max = {x + width, y + ImGui::GetTextLineHeight()}});
-    x += width;
-  }
+void draw_piece(const Theme& theme, const RichPiece& piece, std::string_view source, ImVec2 at,
+                ImU32 color) {
+  ImDrawList& draw = *ImGui::GetWindowDrawList();
+  const std::string_view text = piece.text(source);
+  const float size = font_size_of(piece.style);
+  const int before = draw.VtxBuffer.Size;
+  draw.AddText(font_of(piece.style), size, at, color, text.data(), text.data() + text.size());
+  if (piece.style.italic)
+    for (int i = before; i < draw.VtxBuffer.Size; ++i)
+      draw.VtxBuffer[i].pos.x += kSlant * (at.y + 0.8f * size - draw.VtxBuffer[i].pos.y);
+  const auto stroke = [&](float height) {
+    const float y = std::round(at.y + height);
+    draw.AddLine({at.x, y}, {at.x + piece.width, y}, color, theme.px(1));
+  };
+  if (piece.style.link) stroke(size * 0.95f);
+  if (piece.style.struck) stroke(size * 0.55f);
+}
+
+char lower(char letter) {
+  return letter >= 'A' && letter <= 'Z' ? static_cast<char>(letter - 'A' + 'a') : letter;
 }
 
 }  // namespace
 
-void wrap_text(ChatLines& lines, std::string_view text, float width) {
-  ImFontBaked* const font = ImGui::GetFontBaked();
-  const float scale = ImGui::GetFontSize() / font->Size;
-  lines.layout(text, width, [&](char32_t character) {
-    return scale * font->GetCharAdvance(static_cast<ImWchar>(character));
-  });
+RichMetrics chat_metrics(const Theme& theme) {
+  const float spacing = std::round(ImGui::GetStyle().ItemSpacing.y * 0.6f);
+  return {
+      .advance =
+          [feed = theme.px(kLineFeedWidth)](char32_t character, const TextStyle& style) {
+            return character == '\n' ? feed : advance_of(character, style);
+          },
+      .line_height = [spacing](const TextStyle& style) { return font_size_of(style) + spacing; },
+      .indent = theme.px(20),
+      .gap = theme.px(7),
+      .padding = theme.px(8)};
 }
 
-TextBubble draw_bubble(const Theme& theme, size_t lines, float left, float width, ImU32 color) {
-  const float padding = theme.px(kBubblePadding), line = ImGui::GetTextLineHeightWithSpacing();
+void wrap_text(const Theme& theme, RichLines& lines, std::string_view text, bool markdown,
+               float width) {
+  lines.update(text, markdown, std::max(width, 1.0f), ImGui::GetFontSize(), chat_metrics(theme));
+}
+
+TextBubble draw_bubble(const Theme& theme, float text_height, float left, float width,
+                       ImU32 color) {
+  const float padding = theme.px(kBubblePadding);
   const ImVec2 corner = ImGui::GetCursorScreenPos();
   TextBubble bubble;
-  bubble.line_height = line;
   bubble.min = {corner.x + left, corner.y};
-  bubble.text = {bubble.min.x + padding, bubble.min.y + padding * 0.7f};
-  bubble.max = {bubble.min.x + width, bubble.min.y + 1.4f * padding +
-                                          line * static_cast<float>(lines) -
-                                          ImGui::GetStyle().ItemSpacing.y};
+  // Whole pixels, where ImGui draws text.
+  bubble.text = {std::floor(bubble.min.x + padding), std::floor(bubble.min.y + padding * 0.7f)};
+  bubble.max = {bubble.min.x + width, bubble.min.y + 1.4f * padding + text_height};
   ImGui::GetWindowDrawList()->AddRectFilled(bubble.min, bubble.max, color,
                                             theme.px(kBubbleRounding));
   return bubble;
 }
 
-void draw_lines(const ChatLines& lines, std::string_view text, const TextBubble& bubble,
-                ImU32 color, size_t first_row) {
+void draw_text(const Theme& theme, const PlacedText& text, ImU32 color) {
   ImDrawList& draw = *ImGui::GetWindowDrawList();
-  const float top = bubble.text.y + bubble.line_height * static_cast<float>(first_row);
-  for (size_t i = first_visible_row(top, bubble.line_height); i < lines.lines().size(); ++i) {
-    const float y = top + bubble.line_height * static_cast<float>(i);
-    if (y > draw.GetClipRectMax().y) break;
-    const ChatLines::Line& line = lines.lines()[i];
-    if (line.end > line.begin)
-      draw.AddText({bubble.text.x, y}, color, text.data() + line.begin, text.data() + line.end);
+  const float top = draw.GetClipRectMin().y - text.at.y,
+              bottom = draw.GetClipRectMax().y - text.at.y;
+  const auto& blocks = text.lines.blocks();
+  for (size_t i = 0; i < blocks.size(); ++i) {
+    const RichBlock& place = text.lines.places()[i];
+    if (place.y > bottom || place.y + place.height < top) continue;
+    const ImVec2 at(text.at.x + place.x, text.at.y + place.y);
+    const float right = text.at.x + std::max(text.lines.width(), theme.px(40));
+    if (blocks[i].kind == MarkdownBlock::Kind::kCode)
+      draw.AddRectFilled(at, {right + text.metrics.padding, at.y + place.height},
+                         style_color(ImGuiCol_WindowBg, 0.8f), theme.px(4));
+    if (blocks[i].kind == MarkdownBlock::Kind::kRule)
+      draw.AddLine({at.x, at.y + place.height / 2}, {right, at.y + place.height / 2},
+                   theme.faint_color(), theme.px(1));
+    for (int quote = 0; quote < blocks[i].quotes; ++quote) {
+      const float x = text.at.x + text.metrics.indent * (static_cast<float>(quote) + 0.3f);
+      draw.AddRectFilled({x, at.y}, {x + theme.px(2), at.y + place.height}, theme.faint_color());
+    }
+    if (!blocks[i].marker.empty()) {
+      const std::string& marker = blocks[i].marker;
+      const float width = ImGui::CalcTextSize(marker.c_str()).x;
+      draw.AddText({std::floor(at.x - width - theme.px(5)), at.y}, with_opacity(color, 0.7f),
+                   marker.c_str());
+    }
+  }
+  for (size_t i = text.lines.line_at(top); i < text.lines.lines().size(); ++i) {
+    const RichLine& line = text.lines.lines()[i];
+    if (line.y > bottom) break;
+    float ascent = ascent_of(TextStyle{});
+    for (const RichPiece& piece : line.pieces) ascent = std::max(ascent, ascent_of(piece.style));
+    for (const RichPiece& piece : line.pieces) {
+      const ImVec2 at(text.at.x + piece.x,
+                      std::floor(text.at.y + line.y + ascent - ascent_of(piece.style)));
+      const bool code = blocks[line.block].kind == MarkdownBlock::Kind::kCode;
+      if (piece.style.mono && !code)
+        draw.AddRectFilled({at.x - theme.px(2), at.y - theme.px(1)},
+                           {at.x + piece.width + theme.px(2), at.y + font_size_of(piece.style)},
+                           style_color(ImGuiCol_WindowBg, 0.8f), theme.px(3));
+      draw_piece(theme, piece, text.source, at,
+                 piece.style.link ? style_color(ImGuiCol_TextLink) : color);
+    }
   }
 }
 
-std::optional<TokenPlace> token_at(const Theme& theme, const TokenRun& run, ImVec2 place) {
-  const float row = (place.y - run.bubble.text.y) / run.bubble.line_height;
-  if (row < 0 || row >= static_cast<float>(run.lines.lines().size())) return std::nullopt;
-  std::optional<TokenPlace> found;
-  visit_line(theme, run, static_cast<size_t>(row), [&](const TokenPlace& token) {
-    if (place.x >= token.min.x && place.x < token.max.x) found = token;
-  });
-  return found;
+void draw_code_buttons(const Theme& theme, const PlacedText& text, float right,
+                       const std::string& id) {
+  const ImVec2 cursor = ImGui::GetCursorScreenPos();
+  const ImDrawList& draw = *ImGui::GetWindowDrawList();
+  const auto& blocks = text.lines.blocks();
+  int number = 0;
+  for (size_t i = 0; i < blocks.size(); ++i) {
+    if (blocks[i].kind != MarkdownBlock::Kind::kCode) continue;
+    ++number;
+    const RichBlock& place = text.lines.places()[i];
+    const float y = text.at.y + place.y;
+    if (y > draw.GetClipRectMax().y || y + place.height < draw.GetClipRectMin().y) continue;
+    const float width = ImGui::CalcTextSize("Copy code").x + 2 * ImGui::GetStyle().FramePadding.x;
+    ImGui::SetCursorScreenPos({right - width - theme.px(4), y + theme.px(3)});
+    if (ImGui::SmallButton(fmt::format("Copy code##{}.{}", id, number).c_str()))
+      ImGui::SetClipboardText(code_text(blocks[i], text.source).c_str());
+    if (!blocks[i].language.empty())
+      ImGui::SetItemTooltip("Copy this block of %s.", blocks[i].language.c_str());
+  }
+  if (number == 0) return;
+  ImGui::SetCursorScreenPos(cursor);
+  // An item has to follow a moved cursor.
+  ImGui::Dummy({0, 0});
 }
 
-size_t first_token(const TokenRun& run) {
-  const auto place = std::ranges::upper_bound(run.token_ends, run.begin);
-  return std::min(static_cast<size_t>(place - run.token_ends.begin()),
-                  run.reply.tokens.empty() ? 0 : run.reply.tokens.size() - 1);
+void mark_text(const PlacedText& text, size_t begin, size_t end, ImU32 color) {
+  ImDrawList& draw = *ImGui::GetWindowDrawList();
+  text.lines.boxes(begin, end, text.source, text.metrics, [&](const RichBox& box) {
+    draw.AddRectFilled({text.at.x + box.left, text.at.y + box.top},
+                       {text.at.x + box.right, text.at.y + box.bottom}, color);
+  });
+}
+
+size_t mark_search(const Theme& theme, const PlacedText& text, std::string_view search) {
+  if (search.empty()) return 0;
+  size_t found = 0;
+  const auto same = [](char a, char b) { return lower(a) == lower(b); };
+  for (auto at = text.source.begin();; ++at) {
+    at = std::search(at, text.source.end(), search.begin(), search.end(), same);
+    if (at == text.source.end()) return found;
+    const auto begin = static_cast<size_t>(at - text.source.begin());
+    mark_text(text, begin, begin + search.size(),
+              with_opacity(theme.phase_color(PhaseColor::kSharedPrefix), 0.4f));
+    ++found;
+  }
+}
+
+std::optional<size_t> TextSelection::update(const PlacedText& text, const std::string& key) {
+  const ImVec2 mouse = ImGui::GetMousePos();
+  if (ImGui::IsItemActivated() && ImGui::IsMouseDown(ImGuiMouseButton_Left)) {
+    key_ = key;
+    anchor_ = head_ = text.byte_at(mouse, true).value_or(0);
+    dragged_ = false;
+    selected_.clear();
+  }
+  if (key_ != key) return std::nullopt;
+  if (ImGui::IsItemActive() && ImGui::IsMouseDragging(ImGuiMouseButton_Left)) {
+    dragged_ = true;
+    head_ = text.byte_at(mouse, true).value_or(head_);
+    const size_t size = text.source.size();
+    const size_t begin = std::min({anchor_, head_, size}),
+                 end = std::min(std::max(anchor_, head_), size);
+    selected_ = text.source.substr(begin, end - begin);
+  }
+  if (!selected_.empty() && !ImGui::GetIO().WantTextInput &&
+      ImGui::IsKeyChordPressed(ImGuiMod_Ctrl | ImGuiKey_C))
+    ImGui::SetClipboardText(selected_.c_str());
+  if (ImGui::IsItemDeactivated() && !dragged_ && ImGui::IsItemHovered()) return text.byte_at(mouse);
+  return std::nullopt;
+}
+
+void TextSelection::draw(const PlacedText& text, const std::string& key) const {
+  if (key_ != key || selected_.empty()) return;
+  const size_t begin = std::min(anchor_, head_);
+  mark_text(text, begin, begin + selected_.size(), style_color(ImGuiCol_TextSelectedBg));
+}
+
+size_t TokenRun::token_with(size_t byte) const {
+  const auto place = std::ranges::upper_bound(token_ends, begin + byte);
+  return std::min(static_cast<size_t>(place - token_ends.begin()),
+                  reply.tokens.empty() ? 0 : reply.tokens.size() - 1);
 }
 
 void shade_tokens(const Theme& theme, const TokenRun& run, bool all) {
   const ChatReply& reply = run.reply;
   if (!all && reply.kept_tokens == 0 && !is_logging()) return;
   ImDrawList& draw = *ImGui::GetWindowDrawList();
-  const TextBubble& bubble = run.bubble;
-  for (size_t line = first_visible_row(bubble.text.y, bubble.line_height);
-       line < run.lines.lines().size(); ++line) {
-    if (bubble.text.y + bubble.line_height * static_cast<float>(line) > draw.GetClipRectMax().y)
-      break;
-    visit_line(theme, run, line, [&](const TokenPlace& place) {
-      const ChatToken& token = reply.tokens[place.token];
-      const ImVec2 to{place.max.x - theme.px(1), place.max.y};
+  const auto& lines = run.text.lines.lines();
+  const float top = draw.GetClipRectMin().y - run.text.at.y;
+  const size_t first_line = run.text.lines.line_at(top);
+  if (first_line >= lines.size() || run.token_ends.empty()) return;
+  const size_t first_byte = first_line == 0 ? 0 : lines[first_line - 1].end;
+  bool below = false;
+  for (size_t token = run.token_with(first_byte); token < run.token_ends.size() && !below;
+       ++token) {
+    const size_t from = token == 0 ? 0 : run.token_ends[token - 1];
+    if (from >= run.end()) break;
+    const size_t to = std::min(run.token_ends[token], run.end());
+    if (to <= run.begin) continue;
+    const size_t begin = std::max(from, run.begin) - run.begin, end = to - run.begin;
+    run.text.lines.boxes(begin, end, run.text.source, run.text.metrics, [&](const RichBox& box) {
+      // The blank of a word that is on the next line is not marked.
+      if (box.blank && run.text.source.substr(begin, end - begin).find_first_not_of(' ') !=
+                           std::string_view::npos)
+        return;
+      const ImVec2 min(run.text.at.x + box.left, run.text.at.y + box.top);
+      const ImVec2 max(run.text.at.x + box.right, run.text.at.y + box.bottom);
+      below = min.y > draw.GetClipRectMax().y;
+      const ImVec2 inner(max.x - theme.px(1), max.y - theme.px(1));
       const float rounding = theme.px(2);
-      if (place.is_blank) return;
-      if (all) draw.AddRectFilled(place.min, to, token_color(theme, token.probability), rounding);
+      if (all)
+        draw.AddRectFilled(min, inner, token_color(theme, reply.tokens[token].probability),
+                           rounding);
       // Marks the token at which the branch was made.
-      if (reply.kept_tokens > 0 && place.token + 1 == reply.kept_tokens)
-        draw.AddRect(place.min, to, style_color(ImGuiCol_CheckMark), rounding, 0, theme.px(1));
-      if (is_logging()) log_place(fmt::format("token {}", place.token), place.min, place.max);
+      if (reply.kept_tokens > 0 && token + 1 == reply.kept_tokens)
+        draw.AddRect(min, inner, style_color(ImGuiCol_CheckMark), rounding, 0, theme.px(1));
+      if (is_logging()) log_place(fmt::format("token {}", token), min, max);
     });
   }
 }

@@ -1,15 +1,18 @@
-// Wrapped text in bubbles, and the places of an answer's tokens in it.
+// Styled text in bubbles: drawing it, selecting it with the mouse, and finding an answer's tokens
+// in it.
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <span>
+#include <string>
 #include <string_view>
 
 #include <imgui.h>
 
 #include "ui/data/chat.h"
-#include "ui/data/chat_lines.h"
+#include "ui/data/rich_lines.h"
 #include "ui/theme.h"
 
 namespace hearth {
@@ -17,41 +20,74 @@ namespace hearth {
 inline constexpr float kBubblePadding = 9;  // inside a bubble, at scale 1
 inline constexpr float kBubbleRounding = 8;
 
+// The sizes of text in the current font.
+RichMetrics chat_metrics(const Theme& theme);
+// Wraps text to a width, as Markdown or as it is.
+void wrap_text(const Theme& theme, RichLines& lines, std::string_view text, bool markdown,
+               float width);
+
 struct TextBubble {
   ImVec2 min, text, max;
-  float line_height = 0;
 
   float height() const { return max.y - min.y; }
 };
-
-// Wraps with the current font; otherwise as ChatLines::layout().
-void wrap_text(ChatLines& lines, std::string_view text, float width);
 // Draws the background of a bubble at the cursor, `left` pixels from it, without moving the cursor.
-TextBubble draw_bubble(const Theme& theme, size_t lines, float left, float width, ImU32 color);
-// Draws the lines that are visible. `first_row`: where in the bubble they begin.
-void draw_lines(const ChatLines& lines, std::string_view text, const TextBubble& bubble,
-                ImU32 color, size_t first_row = 0);
+// `text_height` is the height of what it holds.
+TextBubble draw_bubble(const Theme& theme, float text_height, float left, float width, ImU32 color);
+
+// Text in its place on the screen.
+struct PlacedText {
+  const RichLines& lines;
+  std::string_view source;
+  ImVec2 at;
+  const RichMetrics& metrics;
+
+  // The byte under a position of the screen; see RichLines::byte_at().
+  std::optional<size_t> byte_at(ImVec2 place, bool nearest = false) const {
+    return lines.byte_at(place.x - at.x, place.y - at.y, source, metrics, nearest);
+  }
+};
+// Draws the lines that are visible, with the boxes of code and the bars of quotations.
+void draw_text(const Theme& theme, const PlacedText& text, ImU32 color);
+// Draws a copy button in each code block that is visible. `id` is unique in the window.
+void draw_code_buttons(const Theme& theme, const PlacedText& text, float right,
+                       const std::string& id);
+// Fills the background of a range of bytes.
+void mark_text(const PlacedText& text, size_t begin, size_t end, ImU32 color);
+// Marks every occurrence of a search, in any case, and returns how many there are.
+size_t mark_search(const Theme& theme, const PlacedText& text, std::string_view search);
+
+// The text that the user has selected, in one bubble at a time.
+class TextSelection {
+ public:
+  // Call after the bubble's item was drawn. Returns the byte that was clicked, if the mouse was
+  // not dragged. `key` identifies the bubble.
+  std::optional<size_t> update(const PlacedText& text, const std::string& key);
+  // Marks the selected part. Ctrl+C copies it.
+  void draw(const PlacedText& text, const std::string& key) const;
+  // What is selected; empty if nothing is.
+  const std::string& selected() const { return selected_; }
+  void clear() { *this = TextSelection(); }
+
+ private:
+  std::string key_;
+  size_t anchor_ = 0, head_ = 0;  // bytes
+  bool dragged_ = false;
+  std::string selected_;
+};
 
 // A stretch of an answer that is drawn in one bubble.
 struct TokenRun {
   const ChatReply& reply;
   std::span<const size_t> token_ends;  // of all tokens: byte offsets in the answer's text
-  size_t begin = 0, end = 0;           // bytes of the answer's text
-  const ChatLines& lines;              // of this stretch
-  const TextBubble& bubble;
+  size_t begin = 0;                    // of the stretch, in the answer's text
+  PlacedText text;
 
-  std::string_view text() const { return std::string_view(reply.text).substr(begin, end - begin); }
+  size_t end() const { return begin + text.source.size(); }
+  // The token with this byte of the stretch.
+  size_t token_with(size_t byte) const;
 };
 
-struct TokenPlace {
-  size_t token = 0;
-  bool is_blank = false;  // only the blank of a word that is on the next line
-  ImVec2 min, max;
-};
-
-std::optional<TokenPlace> token_at(const Theme& theme, const TokenRun& run, ImVec2 place);
-// The token that the stretch begins with.
-size_t first_token(const TokenRun& run);
 // Draws a box around every token if `all`, and marks the one at which the answer was branched.
 void shade_tokens(const Theme& theme, const TokenRun& run, bool all);
 

@@ -77,7 +77,7 @@ void ChatTranscript::draw_editor(size_t index, TranscriptAction& action) {
       static_cast<float>(std::clamp<long>(std::ranges::count(editing_->text, '\n') + 1, 3, 10));
   if (std::exchange(editing_->focus, false)) ImGui::SetKeyboardFocusHere();
   const MessageBox box =
-      message_box("##question", editing_->text,
+      message_box("##question", editing_->text, editing_->wrap,
                   {-FLT_MIN, lines * ImGui::GetTextLineHeight() + theme_->px(10)}, nullptr);
   const bool resend = ImGui::SmallButton("Resend");
   ImGui::SetItemTooltip("Send the edited question and discard what follows it (Enter).");
@@ -101,17 +101,25 @@ void ChatTranscript::draw_question(const Chat& chat, size_t index, const Transcr
   if (editing_ && editing_->revision == exchange.revision) return draw_editor(index, action);
   const float room = ImGui::GetContentRegionAvail().x;
   const float padding = theme_->px(kBubblePadding);
-  ChatLines& lines = layout_of(exchange).question;
-  wrap_text(lines, exchange.question, std::max(1.0f, room * kQuestionShare - 2 * padding));
+  RichLines& lines = layout_of(exchange).question;
+  wrap_text(*theme_, lines, exchange.question, /*markdown=*/false,
+            room * kQuestionShare - 2 * padding);
   const float width = std::min(room, lines.width() + 2 * padding + 1);
-  const TextBubble bubble = draw_bubble(*theme_, lines.lines().size(), room - width, width,
+  const TextBubble bubble = draw_bubble(*theme_, lines.height(), room - width, width,
                                         style_color(ImGuiCol_HeaderHovered, 0.75f));
-  draw_lines(lines, exchange.question, bubble, theme_->text_color());
-  ImGui::Dummy({room, bubble.height()});
+  const RichMetrics metrics = chat_metrics(*theme_);
+  const PlacedText text{lines, exchange.question, bubble.text, metrics};
+  ImGui::InvisibleButton(fmt::format("##asked {}", index).c_str(), {room, bubble.height()});
+  const std::string key = fmt::format("{}.question", exchange.revision);
+  selection_.update(text, key);
+  if (ImGui::IsItemHovered()) ImGui::SetMouseCursor(ImGuiMouseCursor_TextInput);
+  selection_.draw(text, key);
+  found_ += mark_search(*theme_, text, options.search);
+  draw_text(*theme_, text, theme_->text_color());
 
   const ImGuiStyle& style = ImGui::GetStyle();
-  const auto small_width = [&](const char* text) {
-    return ImGui::CalcTextSize(text).x + 2 * style.FramePadding.x;
+  const auto small_width = [&](const char* label) {
+    return ImGui::CalcTextSize(label).x + 2 * style.FramePadding.x;
   };
   ImGui::SetCursorPosX(
       ImGui::GetCursorPosX() +
@@ -174,6 +182,7 @@ TranscriptAction ChatTranscript::draw(const Chat& chat, const TranscriptOptions&
   ++frame_;
   hovers_answer_ = false;
   hovered_token_.clear();
+  found_ = 0;
   last_answer_ = {};
   if (font_size_ != ImGui::GetFontSize()) {
     layouts_.clear();

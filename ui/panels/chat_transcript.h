@@ -1,5 +1,5 @@
-// Draws the messages of a conversation: answers token by token, with reasoning folded and calls of
-// tools in boxes. Finds the token under the mouse, shows its alternatives, and returns what the
+// Draws the messages of a conversation: answers as Markdown, with reasoning folded and calls of
+// tools in boxes. Text can be selected. Finds the token under the mouse, shows its alternatives, and returns what the
 // user wants done. Never changes the conversation.
 #pragma once
 
@@ -12,8 +12,9 @@
 #include <imgui.h>
 
 #include "ui/data/chat.h"
-#include "ui/data/chat_lines.h"
 #include "ui/data/chat_parts.h"
+#include "ui/data/rich_lines.h"
+#include "ui/data/soft_wrap.h"
 #include "ui/panels/chat_text.h"
 #include "ui/theme.h"
 
@@ -34,7 +35,8 @@ struct TranscriptOptions {
   bool marked = false;        // the request is marked in all panels
   bool can_ask = false;       // there is a model that can answer
   bool can_continue = false;
-  bool show_tokens = false;
+  bool show_tokens = false;  // boxes around tokens, in the text as the model wrote it
+  std::string search;        // marked wherever it occurs; empty: nothing
 };
 
 // What an answer has besides its text.
@@ -56,17 +58,21 @@ class ChatTranscript {
   bool hovers_answer() const { return hovers_answer_; }
   // The text of the token under the mouse; empty if there is none.
   const std::string& hovered_token() const { return hovered_token_; }
+  // The text that the user has selected.
+  const std::string& selected() const { return selection_.selected(); }
+  // How often the search occurs in what was drawn last.
+  size_t found() const { return found_; }
   // Of the last answer that was drawn.
   const AnswerSummary& last_answer() const { return last_answer_; }
 
  private:
   struct PartLayout {
-    ChatLines lines;
+    RichLines lines;
     bool closed = false;  // as the part was when it was wrapped
   };
   // The cached layout of an exchange.
   struct ExchangeLayout {
-    ChatLines question;
+    RichLines question;
     ChatParts answer;
     std::vector<PartLayout> parts;   // of the answer
     std::vector<size_t> token_ends;  // byte offsets in the answer's text
@@ -75,6 +81,7 @@ class ChatTranscript {
   struct Editing {
     std::uint64_t revision = 0;
     std::string text;
+    SoftWrap wrap;
     bool focus = true;
   };
   struct Opened {
@@ -86,7 +93,7 @@ class ChatTranscript {
     const ChatExchange& exchange;
     const ChatPart& part;
     ExchangeLayout& layout;
-    ChatLines& lines;
+    RichLines& lines;
     std::string id;  // unique in the window
     bool running = false;
     const TranscriptOptions& options;
@@ -98,7 +105,7 @@ class ChatTranscript {
   void draw_editor(size_t index, TranscriptAction& action);
   void draw_answer(const Chat& chat, size_t index, const TranscriptOptions& options,
                    TranscriptAction& action);
-  void draw_text(const DrawnPart& drawn);
+  void draw_answer_text(const DrawnPart& drawn);
   void draw_reasoning(const DrawnPart& drawn);
   void draw_call(const DrawnPart& drawn) const;
   // The tokens of a part, in its bubble: shading, the tooltip, the popup.
@@ -112,6 +119,8 @@ class ChatTranscript {
   const Theme* theme_ = nullptr;                               // valid while drawing
   std::unordered_map<std::uint64_t, ExchangeLayout> layouts_;  // by revision
   float font_size_ = 0;
+  TextSelection selection_;
+  size_t found_ = 0;
   std::uint64_t frame_ = 0;
   int frames_to_end_ = 0;
   std::optional<Editing> editing_;

@@ -1,7 +1,11 @@
 #include "ui/panels/chat_widgets.h"
 
+#include <algorithm>
+#include <string_view>
+
 #include <imgui_internal.h>
 
+#include "ui/fonts.h"
 #include "ui/item_log.h"
 
 namespace hearth {
@@ -10,13 +14,28 @@ namespace {
 struct Editing {
   std::string& text;
   bool entered = false;
+  SoftWrap* wrap = nullptr;
 };
+
+float plain_advance(char32_t character) { return advance_of(character, TextStyle()); }
 
 int grow(ImGuiInputTextCallbackData* data) {
   auto& editing = *static_cast<Editing*>(data->UserData);
   if (data->EventFlag == ImGuiInputTextFlags_CallbackResize) {
     editing.text.resize(static_cast<size_t>(data->BufTextLen));
     data->Buf = editing.text.data();
+    return 0;
+  }
+  if (data->EventFlag == ImGuiInputTextFlags_CallbackEdit && editing.wrap != nullptr) {
+    SoftWrap& wrap = *editing.wrap;
+    const size_t cursor =
+        wrap.edit({data->Buf, static_cast<size_t>(data->BufTextLen)},
+                  static_cast<size_t>(data->CursorPos), wrap.width(), plain_advance);
+    if (wrap.shown() == std::string_view(data->Buf, static_cast<size_t>(data->BufTextLen)))
+      return 0;
+    data->DeleteChars(0, data->BufTextLen);
+    data->InsertChars(0, wrap.shown().data(), wrap.shown().data() + wrap.shown().size());
+    data->CursorPos = data->SelectionStart = data->SelectionEnd = static_cast<int>(cursor);
     return 0;
   }
   // Only the Enter key sends; a pasted line feed is text.
@@ -37,23 +56,30 @@ bool undone_by_escape() {
 
 }  // namespace
 
-MessageBox message_box(const char* label, std::string& text, ImVec2 size, const char* hint) {
-  const std::string before = text;
-  Editing editing{text};
-  MessageBox box;
-  // An active widget keeps its own copy of the text, which has to be cleared after sending.
-  if (text.empty())
+MessageBox message_box(const char* label, std::string& text, SoftWrap& wrap, ImVec2 size,
+                       const char* hint) {
+  const ImGuiStyle& style = ImGui::GetStyle();
+  const float room = size.x > 0 ? size.x : ImGui::GetContentRegionAvail().x;
+  const float width = std::max(room - 2 * style.FramePadding.x - style.ScrollbarSize, 1.0f);
+  if (wrap.text() != text || wrap.width() != width) {
+    wrap.set(text, width, plain_advance);
+    // An active widget keeps its own copy of the text.
     if (ImGuiInputTextState* state = ImGui::GetInputTextState(ImGui::GetID(label)))
-      if (state->TextLen > 0) state->ReloadUserBufAndMoveToEnd();
-  box.edited = ImGui::InputTextMultiline(label, text.data(), text.capacity() + 1, size,
-                                         ImGuiInputTextFlags_CallbackResize |
-                                             ImGuiInputTextFlags_CallbackCharFilter |
-                                             ImGuiInputTextFlags_NoHorizontalScroll,
-                                         grow, &editing);
+      state->ReloadUserBufAndMoveToEnd();
+  }
+  std::string shown = wrap.shown();
+  Editing editing{shown, false, &wrap};
+  MessageBox box;
+  box.edited = ImGui::InputTextMultiline(
+      label, shown.data(), shown.capacity() + 1, size,
+      ImGuiInputTextFlags_CallbackResize | ImGuiInputTextFlags_CallbackCharFilter |
+          ImGuiInputTextFlags_CallbackEdit | ImGuiInputTextFlags_NoHorizontalScroll,
+      grow, &editing);
   if (box.edited && undone_by_escape()) {
-    text = before;
+    wrap.set(text, width, plain_advance);
     box.edited = false;
   }
+  if (box.edited) text = wrap.text();
   box.active = ImGui::IsItemActive();
   box.entered = editing.entered;
   if (text.empty() && hint != nullptr) {

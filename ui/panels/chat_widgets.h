@@ -5,17 +5,20 @@
 
 #include <imgui.h>
 
+#include "ui/data/soft_wrap.h"
 #include "ui/theme.h"
 
 namespace hearth {
 
-// A multi-line text box. Enter sets `entered`; Shift+Enter inserts a line feed.
+// A multi-line text box with word wrap, whose state is `wrap`. Enter sets `entered`; Shift+Enter
+// inserts a line feed.
 struct MessageBox {
   bool entered = false;
   bool edited = false;
   bool active = false;
 };
-MessageBox message_box(const char* label, std::string& text, ImVec2 size, const char* hint);
+MessageBox message_box(const char* label, std::string& text, SoftWrap& wrap, ImVec2 size,
+                       const char* hint);
 // A single-line text box. Returns true when Enter was pressed.
 bool line_box(const char* label, std::string& text);
 // A multi-line text box in which Enter inserts a line feed. Returns true if it was edited.

@@ -11,14 +11,20 @@
 #include <imgui.h>
 
 #include "ui/data/chat_controller.h"
+#include "ui/data/chat_export.h"
+#include "ui/data/chat_presets.h"
 #include "ui/data/settings.h"
 #include "ui/draw/legend.h"
+#include "ui/draw/tiles.h"
 #include "ui/engine_host.h"
 #include "ui/panel.h"
 #include "ui/panels/active_model.h"
 #include "ui/panels/chat_controls.h"
+#include "ui/panels/chat_files.h"
+#include "ui/panels/chat_find.h"
 #include "ui/panels/chat_tabs.h"
 #include "ui/panels/chat_transcript.h"
+#include "ui/panels/chat_welcome.h"
 #include "ui/panels/chat_widgets.h"
 #include "ui/panels/token_alternatives.h"
 #include "ui/theme.h"
@@ -66,9 +72,8 @@ class ChatPanel : public Panel {
   void show(const Chat& chat);
   void begin_chat();
   void draw_chat(const PanelContext& context, Chat& chat);
-  void draw_empty(const PanelContext& context, Chat& chat);
   void draw_transcript(const PanelContext& context, Chat& chat, float height);
-  void draw_gauge(const PanelContext& context, const Chat& chat);
+  void draw_gauge(const PanelContext& context, Chat& chat);
   void draw_input(const PanelContext& context, Chat& chat);
   void ask(Chat& chat, std::string question);
   void apply(const TranscriptAction& action, Chat& chat);
@@ -79,6 +84,11 @@ class ChatPanel : public Panel {
   std::optional<std::uint64_t> style_generation_;
   ChatTabs tabs_;
   ChatTranscript transcript_;
+  ChatFind find_;
+  ChatFiles files_;
+  ChatPresets presets_;
+  std::string preset_name_;  // being typed
+  SoftWrap input_;
   bool focus_input_ = false;
   bool show_tokens_ = false;
   bool restored_ = false;
@@ -89,7 +99,9 @@ void ChatPanel::update(const PanelContext& context) {
     const std::filesystem::path& folder = context.settings.folder();
     chats_ = std::make_unique<ChatController>(folder.empty() ? folder : folder / "chats");
     show_tokens_ = context.settings.get("chat.show_tokens", false);
+    presets_ = ChatPresets(context.settings.get("chat.presets", nlohmann::json::object()));
   }
+  if (std::exchange(context.selection.find_in_chat, false)) find_.open();
   find_model(context);
   chats_->update(active_.model ? &*active_.model : nullptr, ImGui::GetTime());
   if (!chats_->history().load()) return;
@@ -112,6 +124,11 @@ void ChatPanel::update(const PanelContext& context) {
     else
       begin_chat();
   }
+  if (context.host.has_dropped() && is_attachment(context.host.dropped()))
+    if (Chat* const chat = shown()) {
+      if (files_.attach(*chat, context.host.take_dropped())) chats_->mark_unsaved(*chat);
+      focus_input_ = true;
+    }
   context.settings.set("chat.shown", tabs_.shown());
   context.settings.set("chat.show_tokens", show_tokens_);
 }
@@ -181,21 +198,31 @@ void ChatPanel::draw(const PanelContext& context) {
     faint_text("Loading conversations...");
     return;
   }
-  tabs_.draw(*chats_, {.show = [this](const Chat& chat) { show(chat); },
-                       .draw = [&](Chat& chat) { draw_chat(context, chat); },
-                       .begin_chat = [this] { begin_chat(); }});
+  tabs_.draw(*chats_,
+             {.show = [this](const Chat& chat) { show(chat); },
+              .draw = [&](Chat& chat) { draw_chat(context, chat); },
+              .begin_chat = [this] { begin_chat(); },
+              .draw_export = [&](const Chat& chat) { files_.draw_export(chat, context.theme); }});
 }
 
 void ChatPanel::draw_chat(const PanelContext& context, Chat& chat) {
   const Theme& theme = context.theme;
   ImGui::PushID(chat.id.c_str());
   tabs_.draw_undo(*chats_);
+  if (Chat* const found = find_.draw(*chats_, chat, transcript_.found(), theme)) {
+    found->open = true;
+    show(*found);
+  }
   if (ImGui::GetContentRegionAvail().y > theme.px(kMinHeightForControls)) {
     if (draw_system_prompt(chat, theme)) chats_->mark_unsaved(chat);
     const SamplingOptions& defaults =
         active_.model ? active_.model->default_sampling : kHearthSampling;
     if (draw_sampling(chat.sampling, defaults, active_.model ? active_.model->context : 0, theme))
       chats_->mark_unsaved(chat);
+    bool saved = false;
+    if (draw_presets(chat, presets_, active_.name, preset_name_, saved, theme))
+      chats_->mark_unsaved(chat);
+    if (saved) context.settings.set("chat.presets", presets_.saved());
   }
   const ImGuiStyle& style = ImGui::GetStyle();
   const float input = 3 * ImGui::GetTextLineHeight() + 2 * style.FramePadding.y;
@@ -204,11 +231,13 @@ void ChatPanel::draw_chat(const PanelContext& context, Chat& chat) {
       show_tokens_ ? legend_height(theme, token_legend(theme), ImGui::GetContentRegionAvail().x) +
                          style.ItemSpacing.y
                    : 0;
-  const float failure = chats_->history().failure().empty() ? 0 : 2 * ImGui::GetTextLineHeight();
+  const std::string& problem =
+      chats_->history().failure().empty() ? files_.message() : chats_->history().failure();
+  const float failure = problem.empty() ? 0 : 2 * ImGui::GetTextLineHeight();
   const float room =
       ImGui::GetContentRegionAvail().y - input - gauge - legend - failure - style.ItemSpacing.y;
   draw_transcript(context, chat, std::max(theme.px(30), room));
-  if (failure > 0) warning_text(theme, chats_->history().failure());
+  if (failure > 0) warning_text(theme, problem);
   if (show_tokens_) draw_legend(theme, token_legend(theme));
   draw_gauge(context, chat);
   draw_input(context, chat);
@@ -218,7 +247,7 @@ void ChatPanel::draw_chat(const PanelContext& context, Chat& chat) {
 void ChatPanel::draw_transcript(const PanelContext& context, Chat& chat, float height) {
   if (ImGui::BeginChild("##messages", {0, height}, ImGuiChildFlags_NavFlattened)) {
     if (chat.exchanges.empty()) {
-      draw_empty(context, chat);
+      if (const char* const example = draw_welcome(active_, context.theme)) ask(chat, example);
     } else {
       const RequestId request = chats_->request(chat);
       const TranscriptAction action =
@@ -229,7 +258,8 @@ void ChatPanel::draw_transcript(const PanelContext& context, Chat& chat, float h
                             .marked = request != 0 && context.selection.marked() == request,
                             .can_ask = active_.model.has_value(),
                             .can_continue = chats_->can_continue(chat),
-                            .show_tokens = show_tokens_},
+                            .show_tokens = show_tokens_,
+                            .search = find_.wanted()},
                            context.theme);
       if (transcript_.hovers_answer()) context.selection.next_hovered = request;
       apply(action, chat);
@@ -238,40 +268,11 @@ void ChatPanel::draw_transcript(const PanelContext& context, Chat& chat, float h
   ImGui::EndChild();
 }
 
-void ChatPanel::draw_empty(const PanelContext& context, Chat& chat) {
-  const Theme& theme = context.theme;
-  const ImVec2 room = ImGui::GetContentRegionAvail();
-  const auto centered = [&](const std::string& text) {
-    const float width = ImGui::CalcTextSize(text.c_str()).x;
-    ImGui::SetCursorPosX(ImGui::GetCursorPosX() + std::max(0.0f, (room.x - width) / 2));
-    ImGui::PushTextWrapPos(0);
-    ImGui::TextUnformatted(text.c_str());
-    ImGui::PopTextWrapPos();
-  };
-  ImGui::Dummy({0, std::max(0.0f, room.y * 0.5f - 4 * ImGui::GetFrameHeightWithSpacing())});
-  if (!active_.model) {
-    centered(active_.reason);
-    if (active_.progress >= 0)
-      ImGui::ProgressBar(active_.progress, {-FLT_MIN, 0},
-                         fmt::format("{:.0f} %", active_.progress * 100).c_str());
-    return;
-  }
-  centered(fmt::format("Chat with {}", active_.name));
-  ImGui::PushStyleColor(ImGuiCol_Text, style_color(ImGuiCol_TextDisabled));
-  centered("Point at a token to see its alternatives.");
-  ImGui::PopStyleColor();
-  ImGui::Dummy({0, theme.px(6)});
-  for (const char* const example : chat_examples(active_.name)) {
-    const float width = std::min(room.x, ImGui::CalcTextSize(example).x + 2 * theme.px(12));
-    ImGui::SetCursorPosX(ImGui::GetCursorPosX() + std::max(0.0f, (room.x - width) / 2));
-    if (ImGui::Button(example, {width, 0})) ask(chat, example);
-  }
-}
-
-void ChatPanel::draw_gauge(const PanelContext& context, const Chat& chat) {
+void ChatPanel::draw_gauge(const PanelContext& context, Chat& chat) {
   const Theme& theme = context.theme;
   const float room = ImGui::GetContentRegionAvail().x;
-  const float box = ImGui::CalcTextSize("Show tokens").x + ImGui::GetFrameHeight() + theme.px(14);
+  const float box = checkbox_width("Show tokens") + button_width("Attach") +
+                    2 * ImGui::GetStyle().ItemSpacing.x + theme.px(6);
   const bool narrow = room < theme.px(kMinWidthForCheckbox);
   ImGui::AlignTextToFramePadding();
   const float y = ImGui::GetCursorPosY();
@@ -281,9 +282,16 @@ void ChatPanel::draw_gauge(const PanelContext& context, const Chat& chat) {
   if (narrow) return;
   ImGui::SameLine();
   ImGui::SetCursorPosY(y);
+  if (files_.draw_attach(chat, theme)) {
+    chats_->mark_unsaved(chat);
+    focus_input_ = true;
+  }
+  ImGui::SameLine();
+  ImGui::SetCursorPosY(y);
   ImGui::Checkbox("Show tokens", &show_tokens_);
   ImGui::SetItemTooltip(
-      "Draw a box around each token. The less likely the token, the stronger the colour.");
+      "Show the text as the model wrote it, with a box around each token. The less likely the\n"
+      "token, the stronger the colour.");
 }
 
 void ChatPanel::draw_input(const PanelContext& context, Chat& chat) {
@@ -299,7 +307,8 @@ void ChatPanel::draw_input(const PanelContext& context, Chat& chat) {
   if (std::exchange(focus_input_, false)) ImGui::SetKeyboardFocusHere();
   const std::string hint =
       active_.model ? fmt::format("Message {}", active_.name) : "No model to chat with";
-  const MessageBox box = message_box("##message", chat.draft, {width, height}, hint.c_str());
+  const MessageBox box =
+      message_box("##message", chat.draft, input_, {width, height}, hint.c_str());
   if (box.edited) chats_->mark_unsaved(chat);
   ImGui::SameLine();
   bool send = box.entered;
@@ -331,6 +340,10 @@ void ChatPanel::report(ValueSink& values) const {
   values.set("reason", active_.reason);
   values.set("show_tokens", show_tokens_ ? 1 : 0);
   values.set("hovered_token", transcript_.hovered_token());
+  values.set("selected", transcript_.selected());
+  values.set("found", static_cast<double>(transcript_.found()));
+  values.set("found_elsewhere", static_cast<double>(find_.others()));
+  values.set("file_message", files_.message());
   const Chat* const chat = shown();
   if (chat == nullptr) return;
   values.set("title", chat->display_title());

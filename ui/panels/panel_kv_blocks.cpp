@@ -14,6 +14,7 @@
 #include "ui/draw/plot.h"
 #include "ui/draw/tiles.h"
 #include "ui/panel.h"
+#include "ui/panels/kv_host_blocks.h"
 #include "ui/theme.h"
 
 namespace hearth {
@@ -55,6 +56,8 @@ class KvBlocksPanel : public Panel {
       ImGui::TextDisabled("No engine is running yet.");
       return;
     }
+    if (const char* words = no_cache_words(context.view)) ImGui::TextDisabled("%s", words);
+    draw_host_blocks(context);
     ImVec2 room = ImGui::GetContentRegionAvail();
     room.y = std::max(room.y, theme.px(64));
     if (!data_.has_snapshot()) {
@@ -110,7 +113,8 @@ class KvBlocksPanel : public Panel {
     std::vector<NamedNumber> tiles = {
         {"used", fmt::format("{} of {}", stats.owned, stats.blocks),
          fmt::format("Blocks owned by sequences: {} of the pool. A block holds {} tokens.",
-                     format_value(stats.used_share(), Unit::kShare), kTokensPerBlock)},
+                     format_value(stats.used_share(), Unit::kShare), kTokensPerBlock),
+         true},
         {"cached", std::to_string(stats.cached),
          "Blocks of ended requests, kept in the prefix cache for prompts with the same prefix."},
         {"free", std::to_string(stats.free),

@@ -9,6 +9,7 @@
 
 #include "ui/data/axis.h"
 #include "ui/data/latency_data.h"
+#include "ui/data/number_interval.h"
 #include "ui/draw/legend.h"
 #include "ui/draw/plot.h"
 #include "ui/draw/tiles.h"
@@ -65,6 +66,7 @@ class LatencyPanel : public Panel {
       values.set(name + "_p99_ms", stats.p99 * 1e3);
     }
     values.set("window", window_ == Window::kAll ? "all" : "recent");
+    values.set("interval", interval());
     values.set("shown", latency_name(kind_));
     std::vector<const LatencyStream*> streams;
     data_.streams(window_, streams);
@@ -74,7 +76,19 @@ class LatencyPanel : public Panel {
  private:
   using Window = LatencyData::Window;
 
+  std::string interval() const {
+    return interval_words(window_ == Window::kAll ? 0 : LatencyData::kRecentSeconds,
+                          data_.restart_seconds(), data_.now());
+  }
+
   void draw_controls(const Theme& theme) {
+    const LatencyStats stats = data_.stats(kind_, window_);
+    const std::string name = fmt::format("{} p50", latency_name(kind_));
+    const NamedNumber headline[] = {
+        {name.c_str(), stats.count == 0 ? "-" : format_value(stats.p50, Unit::kSeconds),
+         latency_description(kind_), true}};
+    draw_tiles(theme, headline);
+    same_line_if_fits(checkbox_width("Whole run"), theme.px(14));
     bool all = window_ == Window::kAll;
     if (ImGui::Checkbox("Whole run", &all)) window_ = all ? Window::kAll : Window::kRecent;
     ImGui::SetItemTooltip(
@@ -82,8 +96,8 @@ class LatencyPanel : public Panel {
         "each\n"
         "kind. Off: the last %.0f seconds.",
         LatencyData::kMaxSamples, LatencyData::kRecentSeconds);
-    const std::string seen = fmt::format("{}, {} stream{}", all ? "whole run" : "last 30 s",
-                                         streams_.size(), streams_.size() == 1 ? "" : "s");
+    const std::string seen = fmt::format("{}, {} stream{}", interval(), streams_.size(),
+                                         streams_.size() == 1 ? "" : "s");
     if (!same_line_if_fits(ImGui::CalcTextSize(seen.c_str()).x, theme.px(14))) return;
     ImGui::AlignTextToFramePadding();
     ImGui::TextDisabled("%s", seen.c_str());
@@ -101,7 +115,7 @@ class LatencyPanel : public Panel {
       // In the colours of the lines in the plot.
       const int column = ImGui::TableGetColumnIndex();
       const bool line = column >= 1 && column <= 3;
-      if (line) ImGui::PushStyleColor(ImGuiCol_Text, context.theme.series_color(column - 1));
+      if (line) ImGui::PushStyleColor(ImGuiCol_Text, context.theme.percentile_color(column - 1));
       right_aligned(name, !line);
       if (line) ImGui::PopStyleColor();
     }
@@ -139,7 +153,7 @@ class LatencyPanel : public Panel {
       const std::string text = format_value(value, Unit::kSeconds);
       const float width = ImGui::CalcTextSize(name).x + ImGui::CalcTextSize(text.c_str()).x;
       same_line_if_fits(width + ImGui::GetFontSize() / 3, ImGui::GetFontSize());
-      ImGui::PushStyleColor(ImGuiCol_Text, theme.series_color(line++));
+      ImGui::PushStyleColor(ImGuiCol_Text, theme.percentile_color(line++));
       ImGui::TextUnformatted(name);
       ImGui::PopStyleColor();
       ImGui::SameLine(0, ImGui::GetFontSize() / 3);
@@ -193,21 +207,22 @@ class LatencyPanel : public Panel {
       p99_.push_back({at, bucket.p99});
       highest = std::max(highest, bucket.p99);
     }
+    using Mark = LegendEntry::Mark;
+    const LegendEntry entries[] = {{"TBT p50", theme.percentile_color(0), Mark::kLine, 0},
+                                   {"p90", theme.percentile_color(1), Mark::kLine, 0},
+                                   {"p99", theme.percentile_color(2), Mark::kLine, 0},
+                                   {"single tokens", theme.sequence_color(5), Mark::kDot, 0}};
     Plot plot(theme, "time between tokens",
               {.size = size,
                .x = time_axis(),
-               .y = {.max = axis_end(highest * 1.25, 1e-5), .unit = Unit::kSeconds}});
+               .y = {.max = axis_end(highest * 1.05, 1e-5), .unit = Unit::kSeconds},
+               .legend = entries});
     draw_stream_dots(context, plot);
-    plot.area(p99_, p50_, faded(theme.series_color(2), 0.12f));
-    plot.line(p50_, theme.series_color(0), 2);
-    plot.line(p90_, theme.series_color(1), 1.5f);
-    plot.line(p99_, theme.series_color(2), 1.5f);
-    using Mark = LegendEntry::Mark;
-    const LegendEntry entries[] = {{"TBT p50", theme.series_color(0), Mark::kLine, 0},
-                                   {"p90", theme.series_color(1), Mark::kLine, 0},
-                                   {"p99", theme.series_color(2), Mark::kLine, 0},
-                                   {"single tokens", theme.sequence_color(5), Mark::kDot, 0}};
-    plot.legend(entries);
+    // While nothing is generated, there is nothing to show.
+    const double gap = series.empty() ? 0 : 2.5 * (series.front().to - series.front().from);
+    plot.line(p50_, theme.percentile_color(0), 2, gap);
+    plot.line(p90_, theme.percentile_color(1), 1.5f, gap);
+    plot.line(p99_, theme.percentile_color(2), 1.5f, gap);
     if (!plot.hovered() || series.empty()) return;
     plot.crosshair();
     const double time = plot.mouse_x() + data_.now();
@@ -268,13 +283,17 @@ class LatencyPanel : public Panel {
     data_.newest_samples(kind_, window_, 2000, shown_);
     double highest = 0;
     for (const LatencySample& sample : shown_) highest = std::max(highest, sample.seconds);
+    const std::string name = fmt::format("{} of each request, in its colour", latency_name(kind_));
+    const LegendEntry entries[] = {
+        {name.c_str(), theme.sequence_color(5), LegendEntry::Mark::kDot, 0}};
     Plot plot(theme, "time of requests",
               {.size = size,
                .x = time_axis(),
-               .y = {.max = axis_end(highest * 1.25, 1e-5), .unit = Unit::kSeconds}});
+               .y = {.max = axis_end(highest * 1.05, 1e-5), .unit = Unit::kSeconds},
+               .legend = entries});
     if (stats.count > 0) {
-      plot.reference(stats.p50, theme.series_color(0), "p50");
-      plot.reference(stats.p99, theme.series_color(2), "p99");
+      plot.reference(stats.p50, theme.percentile_color(0), "p50");
+      plot.reference(stats.p99, theme.percentile_color(2), "p99");
     }
     const RequestId marked = context.selection.marked();
     for (const LatencySample& sample : shown_)
@@ -282,10 +301,6 @@ class LatencyPanel : public Panel {
           faded(theme.sequence_color(sample.request),
                 marked == 0 || marked == sample.request ? 0.9f : 0.3f),
           theme.px(marked == sample.request ? 5 : 3), context);
-    const std::string name = fmt::format("{} of each request, in its colour", latency_name(kind_));
-    const LegendEntry entries[] = {
-        {name.c_str(), theme.sequence_color(5), LegendEntry::Mark::kDot, 0}};
-    plot.legend(entries);
   }
 
   void draw_histogram(const Theme& theme, ImVec2 size) {
@@ -306,14 +321,14 @@ class LatencyPanel : public Panel {
     Plot plot(theme, "latency histogram",
               {.size = size,
                .x = {.min = min, .max = max, .logarithmic = true, .unit = Unit::kSeconds},
-               .y = {.max = 1.25 * static_cast<double>(highest), .title = title.c_str()},
+               .y = {.max = 1.05 * static_cast<double>(highest), .title = title.c_str()},
                .left = std::ceil(small_text_size() * 2.6f)});
-    plot.bars(bars_, faded(theme.series_color(3), 0.85f));
+    plot.bars(bars_, faded(theme.text_color(), 0.35f));
     const LatencyStats stats = data_.stats(kind_, window_);
     if (stats.count > 0) {
-      plot.marker(stats.p50, theme.series_color(0), nullptr);
-      plot.marker(stats.p90, theme.series_color(1), nullptr);
-      plot.marker(stats.p99, theme.series_color(2), nullptr);
+      plot.marker(stats.p50, theme.percentile_color(0), nullptr);
+      plot.marker(stats.p90, theme.percentile_color(1), nullptr);
+      plot.marker(stats.p99, theme.percentile_color(2), nullptr);
     }
     if (!plot.hovered()) return;
     const double at = plot.mouse_x();

@@ -63,6 +63,7 @@ class ModelsPanel : public Panel {
       const uint64_t swap_bytes = context.host.choice().session.swap_bytes;
       picker_.selection.swap_bytes = swap_bytes != 0 ? swap_bytes : kDefaultSwapBytes;
     }
+    // The chat comes first, so what is left is a model.
     if (std::string dropped = context.host.take_dropped(); !dropped.empty()) {
       path_ = std::move(dropped);
       picker_.selection.model = path_;
@@ -223,6 +224,7 @@ class ModelsPanel : public Panel {
   static void draw_bar(const Theme& theme, const ModelEstimate& estimate) {
     const MemoryPlan& memory = estimate.memory;
     const uint64_t parts[] = {memory.weight_bytes, memory.activation_bytes, estimate.kv_bytes()};
+    const char* const kinds[] = {"weights", "activations", "KV cache"};
     const double whole = static_cast<double>(std::max(memory.free_bytes, memory.total_bytes()));
     const ImVec2 corner = ImGui::GetCursorScreenPos();
     const ImVec2 size{ImGui::GetContentRegionAvail().x, theme.px(12)};
@@ -236,12 +238,12 @@ class ModelsPanel : public Panel {
       const double next = at + static_cast<double>(parts[i]) / whole;
       draw.AddRectFilled({corner.x + size.x * static_cast<float>(at), corner.y},
                          {corner.x + size.x * static_cast<float>(next), corner.y + size.y},
-                         theme.series_color(i));
+                         theme.memory_color(kinds[i]));
       at = next;
     }
-    const LegendEntry legend[] = {{"weights", theme.series_color(0)},
-                                  {"activations", theme.series_color(1)},
-                                  {"KV cache", theme.series_color(2)}};
+    const LegendEntry legend[] = {{kinds[0], theme.memory_color(kinds[0])},
+                                  {kinds[1], theme.memory_color(kinds[1])},
+                                  {kinds[2], theme.memory_color(kinds[2])}};
     draw_legend(theme, legend);
   }
 

@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include "ui/data/axis.h"
+#include "ui/data/number_interval.h"
 #include "ui/data/occupancy_data.h"
 #include "ui/draw/legend.h"
 #include "ui/draw/plot.h"
@@ -40,6 +41,11 @@ class OccupancyPanel : public Panel {
     if (ImGui::Checkbox("Whole run", &all)) window_ = all ? Window::kAll : Window::kRecent;
     ImGui::SetItemTooltip(
         "On: everything since the dashboard began to watch this engine. Off: the last minute.");
+    const std::string words = "busy and padding " + interval();
+    if (same_line_if_fits(ImGui::CalcTextSize(words.c_str()).x, theme.px(14))) {
+      ImGui::AlignTextToFramePadding();
+      ImGui::TextDisabled("%s", words.c_str());
+    }
     // Side by side with one legend, or stacked with a legend in each plot.
     wide_ = ImGui::GetContentRegionAvail().x >= 36 * ImGui::GetFontSize();
     if (wide_) draw_legend(theme, legend_entries(theme));
@@ -77,31 +83,38 @@ class OccupancyPanel : public Panel {
     values.set("memory_bytes", static_cast<double>(data_.memory().used_bytes));
     values.set("memory_budget_bytes", static_cast<double>(data_.memory().budget_bytes));
     values.set("window", window_ == Window::kAll ? "all" : "recent");
+    values.set("interval", interval());
   }
 
  private:
+  std::string interval() const {
+    return interval_words(window_ == Window::kAll ? 0 : OccupancyData::kFineSpan,
+                          data_.restart_seconds(), data_.now());
+  }
+
   using Window = OccupancyData::Window;
 
   void draw_numbers(const Theme& theme) {
     const OccupancyBucket sum = data_.sum(window_);
     const SchedulerCounts& counts = data_.counts();
     const NamedNumber tiles[] = {
+        {"tokens/s", format_value(data_.generated_per_s(), Unit::kPlain),
+         fmt::format(
+             "Tokens generated in the last second, in which {} prompt tokens were also computed.",
+             format_value(data_.prompt_per_s(), Unit::kPlain)),
+         true},
         {"batch", std::to_string(data_.batch()),
-         fmt::format("Sequences in the newest step's batch; {:.1f} on average in the window below.",
-                     sum.batch())},
+         fmt::format("Sequences in the newest step's batch; {:.1f} on average {}.", sum.batch(),
+                     interval())},
         {"running", fmt::format("{} of {}", counts.running, data_.max_sequences()),
          "Sequences admitted to run, of the maximum number."},
         {"waiting", std::to_string(counts.waiting), "Requests in the queue, not running yet."},
         {"swapped", std::to_string(counts.swapped),
          "Preempted sequences whose KV blocks are in host memory."},
-        {"tokens/s", format_value(data_.generated_per_s(), Unit::kPlain),
-         fmt::format(
-             "Tokens generated in the last second, in which {} prompt tokens were also computed.",
-             format_value(data_.prompt_per_s(), Unit::kPlain))},
         {"GPU busy", format_value(sum.busy_share(), Unit::kShare),
-         "The fraction of time in which a step ran, in the window below."},
+         fmt::format("The fraction of time in which a step ran, {}.", interval())},
         {"padding", format_value(sum.padding_share(), Unit::kShare),
-         "The fraction of computed tokens that were only padding, in the window below."},
+         fmt::format("The fraction of computed tokens that were only padding, {}.", interval())},
     };
     draw_tiles(theme, tiles);
   }
@@ -109,19 +122,19 @@ class OccupancyPanel : public Panel {
   // No colour is used twice in the three plots.
   static std::array<LegendEntry, 8> legend_entries(const Theme& theme) {
     using Mark = LegendEntry::Mark;
-    return {{{"running", theme.series_color(6), Mark::kSquare, 0},
+    return {{{"running", theme.phase_color(PhaseColor::kCached), Mark::kSquare, 0},
              {"waiting", theme.phase_color(PhaseColor::kWaiting), Mark::kLine, 0},
              {"swapped", theme.phase_color(PhaseColor::kSwapped), Mark::kLine, 0},
              {"batch size", theme.text_color(), Mark::kLine, 0},
-             {"generated tokens", theme.phase_color(PhaseColor::kDecode), Mark::kLine, 0},
-             {"prompt tokens", theme.phase_color(PhaseColor::kPrefill), Mark::kLine, 0},
-             {"GPU busy", theme.series_color(1), Mark::kLine, 0},
+             {"generated tokens/s", theme.phase_color(PhaseColor::kDecode), Mark::kLine, 0},
+             {"prompt tokens/s", theme.phase_color(PhaseColor::kPrefill), Mark::kLine, 0},
+             {"GPU busy", theme.gpu_time_color(), Mark::kLine, 0},
              {"padding", theme.phase_color(PhaseColor::kPadding), Mark::kLine, 0}}};
   }
   // The entries that belong to one plot.
-  void own_legend(const Theme& theme, Plot& plot, size_t first, size_t count) const {
-    const std::array<LegendEntry, 8> entries = legend_entries(theme);
-    if (!wide_) plot.legend(std::span(entries).subspan(first, count));
+  std::span<const LegendEntry> own_legend(const Theme& theme, size_t first, size_t count) {
+    entries_ = legend_entries(theme);
+    return wide_ ? std::span<const LegendEntry>() : std::span(entries_).subspan(first, count);
   }
   const char* title(const char* name) const { return wide_ ? name : nullptr; }
 
@@ -167,18 +180,17 @@ class OccupancyPanel : public Panel {
   }
 
   void draw_sequences(const Theme& theme, ImVec2 size) {
-    Plot plot(
-        theme, "sequences over time",
-        {.size = size,
-         .x = time_axis(wide_),
-         .y = {.max = axis_end((wide_ ? 1.2 : 1.6) * highest({&running_, &waiting_, &swapped_}), 4),
-               .title = title("sequences")},
-         .left = label_width()});
-    plot.area(running_, {}, faded(theme.series_color(6), 0.6f));
+    Plot plot(theme, "sequences over time",
+              {.size = size,
+               .x = time_axis(wide_),
+               .y = {.max = axis_end(1.1 * highest({&running_, &waiting_, &swapped_}), 4),
+                     .title = title("sequences")},
+               .left = label_width(),
+               .legend = own_legend(theme, 0, 4)});
+    plot.area(running_, {}, faded(theme.phase_color(PhaseColor::kCached), 0.6f));
     plot.steps(waiting_, theme.phase_color(PhaseColor::kWaiting), 2);
     plot.steps(swapped_, theme.phase_color(PhaseColor::kSwapped), 2);
     plot.line(batch_, faded(theme.text_color(), 0.8f), 1);
-    own_legend(theme, plot, 0, 4);
     if (const OccupancyBucket* bucket = plot.hovered() ? bucket_at(plot.mouse_x()) : nullptr) {
       plot.crosshair();
       ImGui::SetTooltip("%s ago\n%u running, %u waiting, %u swapped\naverage batch size %.1f",
@@ -191,13 +203,13 @@ class OccupancyPanel : public Panel {
     Plot plot(theme, "tokens per second over time",
               {.size = size,
                .x = time_axis(wide_),
-               .y = {.max = axis_end((wide_ ? 1.2 : 1.6) * highest({&generated_, &prompt_}), 1),
+               .y = {.max = axis_end(1.1 * highest({&generated_, &prompt_}), 1),
                      .title = title("tokens/s")},
-               .left = label_width()});
+               .left = label_width(),
+               .legend = own_legend(theme, 4, 2)});
     plot.line(prompt_, theme.phase_color(PhaseColor::kPrefill), 1.5f);
     plot.area(generated_, {}, faded(theme.phase_color(PhaseColor::kDecode), 0.25f));
     plot.line(generated_, theme.phase_color(PhaseColor::kDecode), 2);
-    own_legend(theme, plot, 4, 2);
     if (const OccupancyBucket* bucket = plot.hovered() ? bucket_at(plot.mouse_x()) : nullptr) {
       plot.crosshair();
       ImGui::SetTooltip("%s ago\ngenerated %s\nprompt %s",
@@ -211,14 +223,12 @@ class OccupancyPanel : public Panel {
     Plot plot(theme, "shares over time",
               {.size = size,
                .x = time_axis(),
-               .y = {.max = wide_ ? 1.15 : 1.7,
-                     .unit = Unit::kShare,
-                     .title = title("GPU busy, padding")},
-               .left = label_width()});
-    plot.area(busy_, {}, faded(theme.series_color(1), 0.25f));
-    plot.line(busy_, theme.series_color(1), 2);
+               .y = {.max = 1.05, .unit = Unit::kShare, .title = title("GPU busy, padding")},
+               .left = label_width(),
+               .legend = own_legend(theme, 6, 2)});
+    plot.area(busy_, {}, faded(theme.gpu_time_color(), 0.25f));
+    plot.line(busy_, theme.gpu_time_color(), 2);
     plot.line(padding_, theme.phase_color(PhaseColor::kPadding), 2);
-    own_legend(theme, plot, 6, 2);
     if (const OccupancyBucket* bucket = plot.hovered() ? bucket_at(plot.mouse_x()) : nullptr) {
       plot.crosshair();
       ImGui::SetTooltip("%s ago\nGPU busy %s\npadding %s",
@@ -245,7 +255,7 @@ class OccupancyPanel : public Panel {
                          : fmt::format("memory: {}", used));
     parts_.push_back({names_.back().c_str(), theme.phase_color(PhaseColor::kFree)});
     for (size_t i = 0; i < memory.parts.size(); ++i)
-      parts_.push_back({names_[i].c_str(), theme.series_color(static_cast<int>(i))});
+      parts_.push_back({names_[i].c_str(), theme.memory_color(memory.parts[i].name)});
     return theme.px(14) + ImGui::GetStyle().ItemSpacing.y +
            legend_height(theme, parts_, ImGui::GetContentRegionAvail().x);
   }
@@ -282,6 +292,7 @@ class OccupancyPanel : public Panel {
   OccupancyData data_;
   Window window_ = Window::kRecent;
   bool wide_ = true;
+  std::array<LegendEntry, 8> entries_;  // of the plot being drawn
   std::vector<PlotPoint> running_, waiting_, swapped_, batch_, generated_, prompt_, busy_, padding_;
   std::vector<std::string> names_;
   std::vector<LegendEntry> parts_;

@@ -11,6 +11,7 @@
 #include <imgui.h>
 
 #include "ui/data/request_rows.h"
+#include "ui/draw/tiles.h"
 #include "ui/engine_host.h"
 #include "ui/panel.h"
 #include "ui/theme.h"
@@ -26,20 +27,24 @@ struct Column {
   bool shown = true;
 };
 
+// The first ones fit into the panel at its usual size; the others can be shown by a right click on
+// the header.
 constexpr Column kColumns[] = {
     {"Id", "The request's number. Click to mark the request in all panels.", RequestColumn::kId,
      38},
     {"State", "What the request is doing.", RequestColumn::kState, 84},
-    {"Actions", "Change the request's priority, or cancel it.", RequestColumn::kPriority, 118},
+    {"Actions", "Cancel the request; right-click the button to change its priority.",
+     RequestColumn::kPriority, 58},
     {"Progress", "Computed tokens, of the maximum (prompt and answer).", RequestColumn::kProgress,
-     124},
+     104},
     {"Prio", "Priority: higher ones go first if the policy's order is \"priority\".",
-     RequestColumn::kPriority, 36},
-    {"Waited", "Time in the queue: from arrival to first admission.", RequestColumn::kWaited, 58},
-    {"TTFT", "Time to first token, from arrival.", RequestColumn::kTtft, 58},
-    {"Ran", "Time since first admission.", RequestColumn::kRunning, 58},
-    {"Blocks", "KV blocks the request owns.", RequestColumn::kBlocks, 46},
-    {"Preempted", "How often the request was preempted.", RequestColumn::kPreemptions, 64},
+     RequestColumn::kPriority, 36, false},
+    {"Waited", "Time in the queue: from arrival to first admission.", RequestColumn::kWaited, 58,
+     false},
+    {"TTFT", "Time to first token, from arrival.", RequestColumn::kTtft, 58, false},
+    {"Ran", "Time since first admission.", RequestColumn::kRunning, 58, false},
+    {"Blocks", "KV blocks the request owns.", RequestColumn::kBlocks, 46, false},
+    {"Preempted", "How often the request was preempted.", RequestColumn::kPreemptions, 64, false},
     {"Arrived", "Time of arrival, in seconds on the engine's clock.", RequestColumn::kArrived, 62,
      false},
     {"Ended", "Time of the end, in seconds on the engine's clock.", RequestColumn::kEnded, 62,
@@ -142,11 +147,12 @@ class RequestsPanel : public Panel {
     const size_t waiting = table_.count(RequestState::kWaiting);
     const size_t preempted =
         table_.count(RequestState::kPreempted) + table_.count(RequestState::kSwapped);
-    ImGui::PushTextWrapPos(0);
-    ImGui::TextDisabled("%zu running, %zu waiting, %zu preempted, %llu ended", running, waiting,
-                        preempted,
-                        static_cast<unsigned long long>(context.view.totals.requests_finished));
-    ImGui::PopTextWrapPos();
+    const NamedNumber numbers[] = {
+        {"running", std::to_string(running), "Requests in the batch.", true},
+        {"waiting", std::to_string(waiting), "Requests in the queue, not running yet."},
+        {"preempted", std::to_string(preempted), "Requests that wait to run again."},
+        {"ended", std::to_string(context.view.totals.requests_finished), "Requests that ended."}};
+    draw_tiles(context.theme, numbers);
   }
 
   void draw_header(const Theme& theme) {
@@ -240,7 +246,7 @@ class RequestsPanel : public Panel {
 
   static void draw_progress(const Theme& theme, const RequestRow& row) {
     const ImVec2 corner = ImGui::GetCursorScreenPos();
-    const float height = ImGui::GetTextLineHeight(), bar = theme.px(36);
+    const float height = ImGui::GetTextLineHeight(), bar = theme.px(28);
     ImDrawList& draw = *ImGui::GetWindowDrawList();
     const float top = corner.y + height * 0.3f, bottom = corner.y + height * 0.75f;
     draw.AddRectFilled({corner.x, top}, {corner.x + bar, bottom},
@@ -259,18 +265,21 @@ class RequestsPanel : public Panel {
     if (has_ended(row.state)) return;
     Engine* const engine = context.host.engine();
     ImGui::BeginDisabled(engine == nullptr);
-    if (ImGui::SmallButton("Raise")) {
-      const int32_t priority = row.priority + (ImGui::GetIO().KeyShift ? -1 : 1);
-      engine->set_priority(row.id, priority);
-      table_.note_priority(row.id, priority);
-    }
-    ImGui::SetItemTooltip("Raise the priority by 1; with Shift, lower it.");
-    ImGui::SameLine(0, context.theme.px(4));
     if (ImGui::SmallButton("Cancel")) {
       engine->cancel(row.id);
       table_.note_cancel(row.id);
     }
-    ImGui::SetItemTooltip("Cancel the request; it ends with the next step.");
+    ImGui::SetItemTooltip(
+        "Cancel the request; it ends with the next step. Right-click to change its priority.");
+    if (ImGui::BeginPopupContextItem("priority")) {
+      for (const int change : {1, -1}) {
+        if (!ImGui::MenuItem(change > 0 ? "Raise priority" : "Lower priority")) continue;
+        const int32_t priority = row.priority + change;
+        engine->set_priority(row.id, priority);
+        table_.note_priority(row.id, priority);
+      }
+      ImGui::EndPopup();
+    }
     ImGui::EndDisabled();
   }
 

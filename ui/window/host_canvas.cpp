@@ -68,9 +68,8 @@ Status HostCanvas::open(const Swapchain& swapchain) {
   HEARTH_TRY(check_vulkan(vk.vkBindBufferMemory(device_.handle(), buffer_, memory_, 0),
                           "binding the window's memory"));
   void* pixels = nullptr;
-  HEARTH_TRY(
-      check_vulkan(vk.vkMapMemory(device_.handle(), memory_, 0, VK_WHOLE_SIZE, 0, &pixels),
-                   "mapping the window's memory"));
+  HEARTH_TRY(check_vulkan(vk.vkMapMemory(device_.handle(), memory_, 0, VK_WHOLE_SIZE, 0, &pixels),
+                          "mapping the window's memory"));
   target_ = {.pixels = static_cast<uint32_t*>(pixels),
              .width = static_cast<int>(extent.width),
              .height = static_cast<int>(extent.height),
@@ -104,9 +103,9 @@ PaintBox HostCanvas::clip_of(const ImDrawData& data, const ImDrawCmd& command) c
 
 HostCanvas::Drawn HostCanvas::look_at(const ImDrawData& data, const ImDrawList& list) const {
   Drawn drawn;
-  drawn.hash = paint_hash(list.VtxBuffer.Data, static_cast<size_t>(list.VtxBuffer.size_in_bytes()),
-                          paint_hash(list.IdxBuffer.Data,
-                                     static_cast<size_t>(list.IdxBuffer.size_in_bytes()), 0));
+  drawn.hash = paint_hash(
+      list.VtxBuffer.Data, static_cast<size_t>(list.VtxBuffer.size_in_bytes()),
+      paint_hash(list.IdxBuffer.Data, static_cast<size_t>(list.IdxBuffer.size_in_bytes()), 0));
   for (const ImDrawCmd& command : list.CmdBuffer) {
     if (command.ElemCount == 0) continue;
     const PaintBox clip = clip_of(data, command);
@@ -161,8 +160,8 @@ void HostCanvas::paint(const ImDrawData& data, ImU32 background) {
         const auto* const vertices =
             reinterpret_cast<const PaintVertex*>(list.VtxBuffer.Data + command.VtxOffset);
         painter.draw({vertices, static_cast<size_t>(list.VtxBuffer.Size) - command.VtxOffset},
-                     {list.IdxBuffer.Data + command.IdxOffset, command.ElemCount},
-                     mask_of(command), clip_of(data, command).cut(box));
+                     {list.IdxBuffer.Data + command.IdxOffset, command.ElemCount}, mask_of(command),
+                     clip_of(data, command).cut(box));
       }
     }
   }

@@ -89,8 +89,7 @@ std::optional<uint32_t> RenderDevice::host_memory_type(uint32_t allowed) const {
   constexpr VkMemoryPropertyFlags kWanted =
       VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT | VK_MEMORY_PROPERTY_HOST_COHERENT_BIT;
   for (uint32_t type = 0; type < memory.memoryTypeCount; ++type)
-    if ((allowed >> type & 1) != 0 &&
-        (memory.memoryTypes[type].propertyFlags & kWanted) == kWanted)
+    if ((allowed >> type & 1) != 0 && (memory.memoryTypes[type].propertyFlags & kWanted) == kWanted)
       return type;
   return std::nullopt;
 }

@@ -79,7 +79,7 @@ class Window {
   GLFWwindow* window_ = nullptr;
   std::unique_ptr<RenderDevice> device_;
   std::unique_ptr<Swapchain> swapchain_;
-  bool stale_ = false;  // the swapchain no longer fits the window
+  bool stale_ = false;                  // the swapchain no longer fits the window
   std::unique_ptr<HostCanvas> canvas_;  // null: Vulkan draws
   uint64_t shown_ = 0;                  // hash of the frame that the window shows
   bool exposed_ = true;                 // the window must be drawn again

@@ -18,7 +18,7 @@ TEST(LayoutTest, EverySetOfRegionsFillsTheWindowWithoutOverlap) {
   for (uint32_t set = 1; set < (1u << kRegions); ++set) {
     std::array<bool, kRegions> used{};
     for (size_t i = 0; i < kRegions; ++i) used[i] = (set >> i & 1) != 0;
-    Splits splits;
+    Splits splits = default_splits();
     const Arrangement arrangement = arrange(kWhole, 0, splits, used);
     double sum = 0;
     for (size_t i = 0; i < kRegions; ++i) {
@@ -36,7 +36,7 @@ TEST(LayoutTest, EverySetOfRegionsFillsTheWindowWithoutOverlap) {
 }
 
 TEST(LayoutTest, GapsAreOnlyBetweenNeighbours) {
-  Splits splits;
+  Splits splits = default_splits();
   std::array<bool, kRegions> used{};
   used[at(Region::kLeft)] = used[at(Region::kTop)] = true;
   const Arrangement arrangement = arrange(kWhole, 8, splits, used);
@@ -50,7 +50,7 @@ TEST(LayoutTest, GapsAreOnlyBetweenNeighbours) {
 }
 
 TEST(LayoutTest, ADraggedSplitterFollowsTheMouseUpToALimit) {
-  Splits splits;
+  Splits splits = default_splits();
   std::array<bool, kRegions> used{};
   used[at(Region::kLeft)] = used[at(Region::kTop)] = used[at(Region::kSideTop)] = true;
   const float before = arrange(kWhole, 0, splits, used).regions[at(Region::kLeft)].width;

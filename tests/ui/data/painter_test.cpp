@@ -88,8 +88,8 @@ TEST(Painter, BytesCanBeInTheOrderOfBlueGreenRed) {
 TEST(Painter, PositionsAreScaled) {
   PaintedPicture picture;
   Painter painter({picture.pixels.data(), 8, 8, false}, 2);
-  const PaintVertex v[] = {{1, 1, 0, 0, kRed}, {2, 1, 0, 0, kRed}, {2, 2, 0, 0, kRed},
-                           {1, 2, 0, 0, kRed}};
+  const PaintVertex v[] = {
+      {1, 1, 0, 0, kRed}, {2, 1, 0, 0, kRed}, {2, 2, 0, 0, kRed}, {1, 2, 0, 0, kRed}};
   const uint16_t i[] = {0, 1, 2, 0, 2, 3};
   painter.draw(v, i, picture.mask(), {0, 0, 8, 8});
   EXPECT_EQ(picture.count(kRed), 4);
@@ -118,8 +118,10 @@ TEST(Painter, GlyphsKeepTheirTexelsAndMayBeginBetweenPixels) {
 // Triangles that share an edge cover each pixel once: a half-opaque square has one colour.
 TEST(Painter, NeighbouringTrianglesNeitherOverlapNorLeaveGaps) {
   PaintedPicture picture;
-  const PaintVertex v[] = {{0.3f, 0.2f, 0, 0, 0x80ffffff}, {7.6f, 0.9f, 0, 0, 0x80ffffff},
-                           {7.1f, 7.8f, 0, 0, 0x80ffffff}, {0.4f, 7.3f, 0, 0, 0x80ffffff},
+  const PaintVertex v[] = {{0.3f, 0.2f, 0, 0, 0x80ffffff},
+                           {7.6f, 0.9f, 0, 0, 0x80ffffff},
+                           {7.1f, 7.8f, 0, 0, 0x80ffffff},
+                           {0.4f, 7.3f, 0, 0, 0x80ffffff},
                            {3.7f, 4.1f, 0, 0, 0x80ffffff}};
   const uint16_t i[] = {0, 1, 4, 1, 2, 4, 2, 3, 4, 3, 0, 4};
   picture.draw(v, i);
@@ -131,7 +133,8 @@ TEST(Painter, NeighbouringTrianglesNeitherOverlapNorLeaveGaps) {
 
 TEST(Painter, ColoursAndTexturesAreInterpolatedOverATriangle) {
   PaintedPicture picture;
-  const PaintVertex faded[] = {{0, 0, 0, 0, kWhite}, {8, 0, 0, 0, 0x00ffffff}, {0, 8, 0, 0, kWhite}};
+  const PaintVertex faded[] = {
+      {0, 0, 0, 0, kWhite}, {8, 0, 0, 0, 0x00ffffff}, {0, 8, 0, 0, kWhite}};
   const uint16_t i[] = {0, 1, 2};
   picture.draw(faded, i);
   EXPECT_NEAR(picture.at(0, 0) & 0xff, 255 * (1 - 0.5 / 8), 2);
