@@ -73,9 +73,7 @@ Status bench_link(const ModelConfig& config, bool json) {
   }
   fmt::print(
       "Copies to and from the devices come on top. A model that fits on one device is fastest "
-      "there; --split "
-      "layers is for one that does "
-      "not.\n");
+      "there; --split layers is for one that does not.\n");
   return {};
 }
 
