@@ -24,11 +24,11 @@ uint32_t heads_of_group(const AttentionShape& shape) {
 }
 
 // How many tokens of a sequence a workgroup computes, for tokens x query heads per KV head rows.
-struct Tile {
+struct HeadTile {
   uint32_t tokens, rows;
 };
 
-Tile choose_tile(const AttentionShape& shape, uint32_t most_rows, bool one_token) {
+HeadTile choose_tile(const AttentionShape& shape, uint32_t most_rows, bool one_token) {
   const uint32_t tokens = one_token ? 1 : std::max(1u, most_rows / heads_of_group(shape));
   return {.tokens = tokens, .rows = std::min(most_rows, tokens * heads_of_group(shape))};
 }
@@ -42,12 +42,12 @@ struct ListPlan {
   uint32_t split_keys = 128;  // the fewest
 };
 
-GroupCount tile_groups(const AttentionShape& shape, const Tile& tile) {
+GroupCount tile_groups(const AttentionShape& shape, const HeadTile& tile) {
   return {.x = 0, .y = shape.kv_heads * divide_up(tile.tokens * heads_of_group(shape), tile.rows)};
 }
 
 ListPlan choose_cpu(const DeviceCaps& caps, const AttentionShape& shape, bool one_token) {
-  const Tile tile = choose_tile(shape, 4, one_token);
+  const HeadTile tile = choose_tile(shape, 4, one_token);
   return {.tokens = tile.tokens,
           .plan = {.pipeline = {.kernel = general_kernel("attention_subgroup", shape),
                                 .constants = {caps.subgroup_size, shape.head_size, tile.rows},
@@ -91,7 +91,7 @@ ListPlan choose_rows(const DeviceCaps& caps, const PaceTuning& tuning, const Att
   // Registers: a slice of the query and of the result for every row, the chunks of a run's keys and
   // values, a score for every row and key.
   const uint32_t most_rows = std::clamp(64 / (slice_chunks * chunk_elements), 1u, 8u);
-  const Tile tile = choose_tile(shape, most_rows, one_token);
+  const HeadTile tile = choose_tile(shape, most_rows, one_token);
   const uint32_t run =
       std::bit_floor(std::clamp(std::min(pace.in_flight / slice_chunks, 32 / tile.rows), 1u, 8u));
 
@@ -135,7 +135,7 @@ std::optional<ListPlan> choose_direct(const DeviceCaps& caps, const PaceTuning& 
                                       const AttentionShape& shape) {
   const Pace pace = choose_direct_pace(tuning, shape);
   constexpr uint32_t kLanes = 32, kKeyLanes = 4, kRunKeys = 16, kMostRows = 8;
-  const Tile tile = choose_tile(shape, kMostRows, true);
+  const HeadTile tile = choose_tile(shape, kMostRows, true);
   const uint32_t query_bytes = tile.rows * shape.head_size * 4;
   const uint32_t subgroup_bytes = tile.rows * (shape.head_size + 2) * 4;
   if (!caps.features.lane_fragments || shape.f32_only || shape.head_size % 64 != 0 ||
@@ -185,7 +185,7 @@ std::optional<ListPlan> choose_lanes(const DeviceCaps& caps, const AttentionShap
   const bool halves = shape.kv == KvFormat::kF16;
   const uint32_t subgroups = halves ? 4 : 8, keys = halves ? 32 : 64;
   const uint32_t shared_bytes = 2 * keys * shape.head_size * 2 + 16;
-  const Tile tile{.tokens = subgroups * kSubgroupRows / heads_of_group(shape),
+  const HeadTile tile{.tokens = subgroups * kSubgroupRows / heads_of_group(shape),
                   .rows = subgroups * kSubgroupRows};
   if (!caps.features.lane_fragments || shape.head_size % 32 != 0 || shape.head_size > 128 ||
       tile.tokens == 0 || shared_bytes > caps.limits.max_shared_bytes ||
@@ -223,7 +223,7 @@ std::optional<ListPlan> choose_matrix_tile(const DeviceCaps& caps, const Attenti
   CoopmatShape halves = *matrix;
   halves.c = halves.result = ScalarType::kF16;
   const bool direct = std::ranges::find(caps.coopmat_shapes, halves) != caps.coopmat_shapes.end();
-  const Tile tile{.tokens = rows / heads_of_group(shape), .rows = rows};
+  const HeadTile tile{.tokens = rows / heads_of_group(shape), .rows = rows};
   return ListPlan{
       .tokens = tile.tokens,
       .plan = {.pipeline = {.kernel = kernel_name("attention_tile", shape),

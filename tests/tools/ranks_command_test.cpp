@@ -16,7 +16,7 @@
 namespace hearth::testing {
 namespace {
 
-using nlohmann::json;
+using RankReport = nlohmann::json;
 using ::testing::HasSubstr;
 
 const std::vector<std::string> kRankPrompt = {
@@ -42,25 +42,25 @@ std::string no_mpi() {
              : "this build has no MPI (package libopenmpi-dev)";
 }
 
-json run_on(std::vector<std::string> starter, std::vector<std::string> more) {
+RankReport run_on(std::vector<std::string> starter, std::vector<std::string> more) {
   starter.insert(starter.end(), {HEARTH_LAUNCHER, HEARTH_BINARY});
   starter.insert(starter.end(), kRankPrompt.begin(), kRankPrompt.end());
   starter.insert(starter.end(), more.begin(), more.end());
   const Finished result = run_program(starter, kMpiEnvironment);
   EXPECT_EQ(result.exit_code, 0) << result.err;
-  json parsed = json::parse(result.out, nullptr, false);
-  return parsed.is_object() ? parsed : json::object();
+  RankReport parsed = RankReport::parse(result.out, nullptr, false);
+  return parsed.is_object() ? parsed : RankReport::object();
 }
 
 TEST(RanksCommand, TheSameTokensOnTwoRanksOfOneProcess) {
-  const json alone = run_on({}, {});
+  const RankReport alone = run_on({}, {});
   ASSERT_EQ(alone["ids"].size(), 12u);
   EXPECT_EQ(run_on({}, {"--devices", "0,0"})["ids"], alone["ids"]);
 }
 
 TEST(RanksCommand, TheSameTokensUnderMpirunWithUnevenLayers) {
   if (const std::string reason = no_mpi(); !reason.empty()) GTEST_SKIP() << reason;
-  const json alone = run_on({}, {});
+  const RankReport alone = run_on({}, {});
   const uint32_t layers =
       hearth_json({"info", "-m", Serving::kSmallestModel})["layers"].get<uint32_t>();
   ASSERT_GE(layers, 3u);
@@ -71,11 +71,11 @@ TEST(RanksCommand, TheSameTokensUnderMpirunWithUnevenLayers) {
 }
 
 TEST(RanksCommand, InfoPredictsTheMemoryOfEachRank) {
-  const json info =
+  const RankReport info =
       hearth_json({"info", "-m", Serving::kSmallestModel, "--devices", "0,0", "--ctx", "256"});
   ASSERT_EQ(info["ranks"].size(), 2u);
   uint64_t layers = 0, kv = 0;
-  for (const json& rank : info["ranks"]) {
+  for (const RankReport& rank : info["ranks"]) {
     layers += rank["layers"].get<uint64_t>();
     kv += rank["kv_bytes_per_token"].get<uint64_t>();
     EXPECT_TRUE(rank["fits"].get<bool>());
@@ -107,7 +107,7 @@ TEST(RanksCommand, RefusesWhatItCannotDivideByName) {
 }
 
 TEST(RanksCommand, BenchTimesTheLink) {
-  const json timed = hearth_json({"bench", "--link", "-m", Serving::kSmallestModel});
+  const RankReport timed = hearth_json({"bench", "--link", "-m", Serving::kSmallestModel});
   EXPECT_EQ(timed["link"], "in-process");
   EXPECT_GE(timed["messages"].size(), 3u);
   EXPECT_GT(timed["splits"][0]["tensor_pays_above_seconds"].get<double>(),
