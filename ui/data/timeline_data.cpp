@@ -148,7 +148,7 @@ void TimelineData::close(TimelineRow& row, uint64_t column, bool finished) {
   if (!row.open_) return;
   row.open_ = false;
   // A request that arrived and ended between two steps still gets one visible cell.
-  row.end_ = std::max(column, row.first_column() + (finished ? 1 : 0));
+  row.end_ = std::max({column, row.first_column() + (finished ? 1 : 0), row.padded_end_});
 }
 
 void TimelineData::add(const StepRecord& record, const EngineView& view, uint64_t missed) {
