@@ -115,6 +115,7 @@ void TimelineData::clear() {
   by_request_.clear();
   running_.clear();
   batch_ended_.clear();
+  marks_ = {};
 }
 
 const TimelineRow* TimelineData::find(RequestId request) const {
@@ -196,6 +197,9 @@ void TimelineData::add(const StepRecord& record, const EngineView& view, uint64_
     row.computed_ =
         std::max(row.computed_, member.first_position + member.tokens - cell.rejected());
     row.last_sampled_ = member.samples;
+    marks_.recomputed |= cell.recomputed > 0;
+    marks_.rejected |= cell.rejected() > 0;
+    marks_.forced |= cell.forced > 0;
     row.set(now, cell);
     row.member_end_ = now + 1;
     if (row.in_running_) continue;

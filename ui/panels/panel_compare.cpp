@@ -64,7 +64,9 @@ class ComparePanel : public Panel {
     const Comparison* const comparison = desk_.player.comparison();
     if (comparison == nullptr) return;
     draw_player();
-    draw_legend(context.theme, timeline_legend(context.theme));
+    TimelineData::Marks marks = desk_.player.timeline(0).marks();
+    marks.recomputed |= desk_.player.timeline(1).marks().recomputed;
+    draw_legend(context.theme, timeline_legend(context.theme, marks));
     draw_timelines(context, *comparison);
     draw_outcome(context, *comparison);
   }
