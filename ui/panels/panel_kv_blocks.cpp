@@ -14,6 +14,7 @@
 #include "ui/draw/plot.h"
 #include "ui/draw/tiles.h"
 #include "ui/panel.h"
+#include "ui/panels/kv_block_tooltip.h"
 #include "ui/panels/kv_host_blocks.h"
 #include "ui/theme.h"
 
@@ -302,47 +303,7 @@ class KvBlocksPanel : public Panel {
       if (view.clicked)
         context.selection.pinned = context.selection.pinned == cell.owner ? 0 : cell.owner;
     }
-    if (!ImGui::BeginTooltip()) return;
-    ImGui::Text("Block %zu", view.hovered);
-    switch (cell.state) {
-      case BlockState::kFree:
-        ImGui::TextDisabled("Free.");
-        break;
-      case BlockState::kWithheld:
-        ImGui::TextDisabled("Withheld: outside the pool because its size limit was lowered.");
-        break;
-      case BlockState::kCached:
-        ImGui::Text("Cached; last owned by request #%llu.",
-                    static_cast<unsigned long long>(cell.owner));
-        break;
-      case BlockState::kOwned:
-        if (cell.references > 1)
-          ImGui::Text("Owned by request #%llu, shared by %u sequences.",
-                      static_cast<unsigned long long>(cell.owner), cell.references);
-        else
-          ImGui::Text("Owned by request #%llu.", static_cast<unsigned long long>(cell.owner));
-        break;
-    }
-    if (cell.state == BlockState::kOwned || cell.state == BlockState::kCached) {
-      ImGui::Text("%u of %u token slots filled", cell.filled, kTokensPerBlock);
-      if (cell.hash != 0)
-        ImGui::Text("hash %016llx", static_cast<unsigned long long>(cell.hash));
-      else
-        ImGui::TextDisabled("no hash: not full, or not in the prefix cache");
-      ImGui::Text("last read %llu steps ago, in step %llu",
-                  static_cast<unsigned long long>(data_.steps_since_read(cell)),
-                  static_cast<unsigned long long>(cell.last_use));
-      if (data_.recently_copied(static_cast<uint32_t>(view.hovered)))
-        ImGui::TextUnformatted("Copied because its sequence wrote to a block it shared.");
-    }
-    for (const SequenceView& sequence : context.view.sequences) {
-      if (cell.state != BlockState::kOwned || sequence.id != cell.owner) continue;
-      ImGui::TextDisabled("Request #%llu: %u of at most %u tokens, in %u blocks",
-                          static_cast<unsigned long long>(sequence.id), sequence.computed,
-                          sequence.max_tokens, sequence.blocks);
-      break;
-    }
-    ImGui::EndTooltip();
+    draw_block_tooltip(context.view, data_, view.hovered);
   }
 
   void draw_reservation(const PanelContext& context, ImVec2 size) {
