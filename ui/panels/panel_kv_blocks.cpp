@@ -16,6 +16,7 @@
 #include "ui/panel.h"
 #include "ui/panels/kv_block_tooltip.h"
 #include "ui/panels/kv_host_blocks.h"
+#include "ui/panels/kv_tree.h"
 #include "ui/theme.h"
 
 namespace hearth {
@@ -28,6 +29,7 @@ constexpr PanelInfo kKvBlocksInfo{
     .order = 0,
     .description = "Every KV block of the pool and the sequence that owns it."};
 
+constexpr const char* kTree = "Sharing as a tree";
 constexpr const char* kCompare = "Compare with reservation";
 
 class KvBlocksPanel : public Panel {
@@ -52,6 +54,13 @@ class KvBlocksPanel : public Panel {
           "Also show how the same requests would fill the pool if each reserved blocks for its\n"
           "longest possible answer at admission, as engines without paging do.");
     }
+    if (data_.has_snapshot()) {
+      same_line_if_fits(checkbox_width(kTree), theme.px(18));
+      ImGui::Checkbox(kTree, &tree_);
+      ImGui::SetItemTooltip(
+          "Show the sequences that share blocks as a tree: the branches of a beam search, or\n"
+          "requests with a common prefix. A block that several share is drawn once.");
+    }
     draw_pool_legend(theme);
     if (data_.stats().blocks == 0) {
       ImGui::TextDisabled("No engine is running yet.");
@@ -64,6 +73,8 @@ class KvBlocksPanel : public Panel {
     if (!data_.has_snapshot()) {
       ImGui::TextDisabled("This server reports only counts, so blocks are grouped by state.");
       draw_counts(theme);
+    } else if (tree_) {
+      draw_block_tree(context);
     } else if (!reservation_) {
       draw_pool(context, {0, room.y});
     } else if (room.x > 2.2f * room.y) {
@@ -377,7 +388,7 @@ class KvBlocksPanel : public Panel {
   }
 
   BlockMap data_;
-  bool reservation_ = false, settings_read_ = false;
+  bool reservation_ = false, settings_read_ = false, tree_ = false;
   ImU32 hover_color_ = 0;
 };
 
