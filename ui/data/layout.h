@@ -76,6 +76,10 @@ struct Arrangement {
 Arrangement arrange(const Box& whole, float gap, Splits& splits,
                     const std::array<bool, kRegions>& used);
 
+// The size of text and widgets, compared with the usual one, at which all panels fit a window of
+// this size in units of the usual scale: 1, or less in a small window.
+float fitting_scale(float width, float height);
+
 // Moves a splitter. Neither side shrinks below a tenth of their combined size.
 void drag(const Splitter& splitter, float pixels);
 
