@@ -123,7 +123,7 @@ Result<std::shared_ptr<Constraint>> constrain(const GenerationRequest& request,
                                                        .ignore_end = request.ignore_end,
                                                        .forces = !request.beam.searches(),
                                                        .after = trigger_of(request)});
-  if (constraint->fault()) return invalid(*constraint->fault());
+  if (constraint->fault()) return unsupported(*constraint->fault());
   return constraint;
 }
 
@@ -333,8 +333,11 @@ void ActiveRequest::finish(FinishReason reason, std::string message) {
     rest = stop_.push(detokenizer_->finish());
     rest += stop_.finish();
   }
+  const bool grammar_failed =
+      reason == FinishReason::kError && constraint_ != nullptr && constraint_->fault().has_value();
   channel_->close({.reason = reason,
                    .message = std::move(message),
+                   .grammar_failed = grammar_failed,
                    .text = std::move(rest),
                    .stop_string = stop_.match(),
                    .embedding = pooling_ ? pooling_->mean() : std::vector<float>(),

@@ -154,6 +154,7 @@ struct GenerationTimes {
 struct GenerationEnd {
   FinishReason reason = FinishReason::kNone;
   std::string message;                // if the reason is an error
+  bool grammar_failed = false;        // the error: the request's grammar is too large or too slow
   std::string text;                   // text that was held back until the end
   std::string stop_string = {};       // the stop string that ended it; empty if none did
   std::vector<float> embedding = {};  // [model width], not normalized; empty unless pooled

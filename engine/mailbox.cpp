@@ -47,6 +47,7 @@ Result<Mailbox::QueuePlaces> Mailbox::reserve(size_t requests) {
                  fmt::format("{} requests are already waiting, which takes about {:.1f} s, and "
                              "the limit is {:g} s; try again later",
                              queued_, wait, longest)};
+  if (queued_ == 0) queue_stands_since_ = time_.now();
   queued_ += requests;
   const RequestId first_id = next_id_;
   next_id_ += requests;
@@ -60,8 +61,10 @@ double Mailbox::retry_seconds() const {
   constexpr double kShareToLeave = 0.1;  // of a full queue, before others are let in
   const std::lock_guard lock(mutex_);
   const double wait = queue_rate_.wait_seconds(queued_);
-  return std::clamp(longest_wait() > 0 ? wait - longest_wait() : kShareToLeave * wait, 1.0,
-                    kLongest);
+  const double stands =
+      queued_ == 0 ? 0 : std::chrono::duration<double>(time_.now() - queue_stands_since_).count();
+  const double estimate = longest_wait() > 0 ? wait - longest_wait() : kShareToLeave * wait;
+  return std::clamp(wait > 0 ? estimate : stands, 1.0, kLongest);
 }
 
 Status Mailbox::post(QueuePlaces places, std::vector<std::unique_ptr<ActiveRequest>> requests) {
@@ -219,6 +222,7 @@ void Mailbox::wait(const Sleep& sleep) {
 void Mailbox::release_place() {
   const std::lock_guard lock(mutex_);
   --queued_;
+  queue_stands_since_ = time_.now();
   queue_rate_.left(std::chrono::duration<double>(time_.now().time_since_epoch()).count(), queued_);
 }
 

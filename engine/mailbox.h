@@ -69,7 +69,8 @@ class Mailbox {
   // An error says why no request, or not as many as these, can be accepted now. It is kBusy if the
   // queue is full or, by the policy's max_wait_ms, too slow.
   Result<QueuePlaces> reserve(size_t requests);
-  // After how many seconds a request that was refused as kBusy may be accepted; at least 1.
+  // After how many seconds a request that was refused as kBusy may be accepted; at least 1. As long
+  // as too few requests have left the queue to tell, as long as it has not moved already.
   double retry_seconds() const;
   // Posts the requests for which `places` were reserved; they are collected together. Fails if the
   // engine has failed or is shutting down.
@@ -161,6 +162,7 @@ class Mailbox {
   EngineSettings settings_;
   size_t queued_ = 0;  // queue places that are taken
   QueueRate queue_rate_;
+  EngineClock::time_point queue_stands_since_;  // the last one left, or the first one came
   size_t unfinished_ = 0;  // requests that were posted and have not ended
   std::string failure_;
   RequestId next_id_ = 1;

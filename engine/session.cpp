@@ -6,6 +6,8 @@
 
 #include <fmt/format.h>
 
+#include "engine/rank_worker.h"
+#include "runtime/chain_check.h"
 #include "runtime/fragment_check.h"
 #include "runtime/log.h"
 #include "runtime/memory.h"
@@ -102,7 +104,8 @@ Result<std::unique_ptr<Session>> Session::open(std::unique_ptr<ModelFile> file,
 
 // Destroys users before what they use.
 Session::~Session() {
-  engine_.reset();
+  stop_engine();
+  ranks_.reset();
   preparation_.reset();
   amateur_executor_.reset();
   draft_.reset();
@@ -114,7 +117,9 @@ Session::~Session() {
 Status Session::load(std::unique_ptr<ModelFile> file) {
   file_ = std::move(file);
   // Report a bad file before opening a device.
-  HEARTH_ASSIGN(const ModelPlan plan, plan_model(*file_));
+  HEARTH_ASSIGN(ModelPlan plan, plan_model(*file_));
+  if (options_.ranks.several() && !options_.amateur.empty())
+    return unsupported("--amateur cannot be combined with several ranks");
   if (const std::string notice = context_notice(options_.context, plan.config.context);
       !notice.empty())
     log_line(notice);
@@ -132,30 +137,37 @@ Status Session::load(std::unique_ptr<ModelFile> file) {
   if (!sampling.ignored.empty())
     log_line(
         fmt::format("{}: default sampling settings ignored: {}", file_->name(), sampling.ignored));
-  HEARTH_ASSIGN(instance_, Instance::create({.validation = options_.validation}));
-  HEARTH_ASSIGN(device_, Device::open(*instance_, options_.device));
-  HEARTH_ASSIGN(pipelines_,
-                PipelineStore::create(*device_, {.cache_directory = default_cache_directory()}));
-  HEARTH_TRY(check_fragments(*device_, *pipelines_));
+  HEARTH_TRY(open_device());
+  if (options_.ranks.several()) {
+    HEARTH_ASSIGN(ranks_, RankGroup::open(*instance_, *file_, options_));
+  }
+  const uint64_t free_bytes = rank_free_bytes(*device_, options_, 0);
+  if (ranks_) {
+    HEARTH_ASSIGN(const LayerRange held,
+                  ranks_->divide({.device = device_->caps().name,
+                                  .free_bytes = free_bytes,
+                                  .fingerprint = rank_fingerprint(*file_),
+                                  .is_cpu = is_cpu(device_->caps())}));
+    HEARTH_ASSIGN(plan, plan_model(*file_, held));
+  }
 
   StepLimits limits = step_limits(options_, device_->caps(), plan.config.context);
-  const uint64_t free_bytes =
-      bytes_to_plan_with(device_->caps(), device_->memory().use().device_left_bytes(), options_);
   if (amateur_)
     limits.context =
         amateur_->context_limit(limits.context == 0 ? plan.config.context : limits.context);
-  const auto plan_limits = [&] {
+  const auto plan_limits = [&]() -> Status {
     MemoryRequest request{.limits = limits, .kv_blocks = options_.kv_blocks};
     for (const auto* companion : {&draft_, &amateur_})
       if (*companion) (*companion)->add_memory(device_->caps(), limits, request);
-    return plan_memory(device_->caps(), free_bytes, plan, request);
+    memory_ = plan_memory(device_->caps(), free_bytes, plan, request);
+    return ranks_ ? ranks_->plan(memory_, options_.kv_blocks) : Status();
   };
-  memory_ = plan_limits();
+  HEARTH_TRY(plan_limits());
   // If no context was requested, it may be shorter than the model's.
   constexpr uint32_t kShortestContext = 256;
   if (!memory_.fits && options_.context == 0 && memory_.max_context >= kShortestContext) {
     limits.context = memory_.max_context;
-    memory_ = plan_limits();
+    HEARTH_TRY(plan_limits());
   }
   limits.context = memory_.context;
   if (memory_.kv_blocks == 0 || (!memory_.fits && options_.kv_blocks == 0))
@@ -172,15 +184,20 @@ Status Session::load(std::unique_ptr<ModelFile> file) {
   if (const std::string notice = pool_notice(options_, memory_); !notice.empty()) log_line(notice);
 
   // Steps can be recorded before the weights are there, so their kernels are compiled meanwhile.
-  const ModelOptions model_options{.context = limits.context, .progress = options_.progress};
+  const ModelOptions model_options{
+      .context = limits.context, .held = plan.config.held, .progress = options_.progress};
   HEARTH_ASSIGN(model_, Model::allocate(*device_, *file_, model_options));
+  const uint64_t most_swapped =
+      most_kv_blocks(plan.config, limits.kv, device_->caps().limits.max_allocation_bytes);
   const StepRunnerOptions runner_options{
       .limits = limits,
       .slots = options_.max_sequences,
       .kv_blocks = memory_.kv_blocks,
-      .swap_blocks = static_cast<uint32_t>(std::min(
-          options_.swap_bytes / memory_.kv_bytes_per_block,
-          most_kv_blocks(plan.config, limits.kv, device_->caps().limits.max_allocation_bytes)))};
+      .swap_blocks = ranks_ ? ranks_->swap_blocks(options_.swap_bytes, most_swapped)
+                            : static_cast<uint32_t>(
+                                  std::min(options_.swap_bytes / memory_.kv_bytes_per_block,
+                                           most_swapped))};
+  if (ranks_) HEARTH_TRY(ranks_->load(runner_options));
   HEARTH_ASSIGN(runner_, StepRunner::create(*device_, *pipelines_, *model_, runner_options));
   // An amateur's logits are known to the runner only later.
   if (options_.prepare_steps && !amateur_) start_preparation();
@@ -195,23 +212,39 @@ Status Session::load(std::unique_ptr<ModelFile> file) {
         {.limits = limits, .slots = limits.sequences, .kv_blocks = memory_.kv_blocks}));
   if (options_.prepare_steps && amateur_) start_preparation();
   if (preparation_) HEARTH_TRY(preparation_->wait_for_minimum());
-  return {};
+  return ranks_ ? ranks_->start(*runner_) : Status();
 }
 
-void Session::start_preparation() {
-  const StepLimits& limits = runner_->options().limits;
-  const StepNeeds needs{.trees = options_.speculation.method == SpeculationMethod::kTree,
+Status Session::open_device() {
+  HEARTH_ASSIGN(instance_, Instance::create({.validation = options_.validation}));
+  HEARTH_ASSIGN(device_, Device::open(*instance_, options_.ranks.device(0, options_.device)));
+  HEARTH_ASSIGN(pipelines_,
+                PipelineStore::create(*device_, {.cache_directory = default_cache_directory()}));
+  HEARTH_TRY(check_chain(*device_, *pipelines_));
+  return check_fragments(*device_, *pipelines_);
+}
+
+std::unique_ptr<StepPreparation> start_step_preparation(
+    StepRunner& runner, PipelineStore& pipelines, const DeviceCaps& caps,
+    const SessionOptions& session, std::function<void(const PreparationProgress&)> done) {
+  const StepLimits& limits = runner.options().limits;
+  const StepNeeds needs{.trees = session.speculation.method == SpeculationMethod::kTree,
                         .mixes = true};  // requests may ask for guidance
   StepPreparationOptions options{.minimum = minimum_buckets(limits, needs),
                                  .rest = covering_buckets(limits, needs),
                                  .threads = 0,
-                                 .done = options_.prepared};
+                                 .done = std::move(done)};
   // Drivers for CPUs create pipelines quickly and compile them when they first run. There a
   // stand-in would cost more than it saves, so nothing runs before all pipelines are there.
-  if (is_cpu(device_->caps())) std::swap(options.minimum, options.rest);
-  preparation_ = std::make_unique<StepPreparation>(
-      *pipelines_, [this](const StepBucket& bucket) { return runner_->pipelines_of(bucket); },
+  if (is_cpu(caps)) std::swap(options.minimum, options.rest);
+  return std::make_unique<StepPreparation>(
+      pipelines, [&runner](const StepBucket& bucket) { return runner.pipelines_of(bucket); },
       std::move(options));
+}
+
+void Session::start_preparation() {
+  preparation_ = start_step_preparation(*runner_, *pipelines_, device_->caps(), options_,
+                                        options_.prepared);
   runner_->set_preparation(preparation_.get());
 }
 
@@ -265,13 +298,25 @@ EngineOptions Session::engine_options() const {
 }
 
 StepExecutor& Session::executor() {
+  if (ranks_) return ranks_->executor();
   if (amateur_executor_) return *amateur_executor_;
   return *runner_;
 }
 
 Engine& Session::engine() {
-  if (!engine_) engine_ = std::make_unique<Engine>(executor(), tokenizer_.get(), engine_options());
+  if (engine_) return *engine_;
+  engine_ = std::make_unique<Engine>(executor(), tokenizer_.get(), engine_options());
+  if (ranks_)
+    ranks_->on_loss([this](const std::string& reason) {
+      engine_->refuse(reason);
+      if (options_.rank_lost) options_.rank_lost(reason);
+    });
   return *engine_;
+}
+
+void Session::stop_engine() {
+  if (ranks_) ranks_->on_loss(nullptr);
+  engine_.reset();
 }
 
 }  // namespace hearth

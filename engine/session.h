@@ -16,6 +16,8 @@
 #include "engine/model/model.h"
 #include "engine/model/step_preparation.h"
 #include "engine/model/step_runner.h"
+#include "engine/rank_group.h"
+#include "engine/rank_options.h"
 #include "engine/sampling_defaults.h"
 #include "engine/scheduling/policy.h"
 #include "engine/text/chat_template.h"
@@ -38,6 +40,7 @@ inline constexpr uint64_t kDefaultSwapBytes = uint64_t{256} << 20;  // if no siz
 
 struct SessionOptions {
   std::string device;    // as -d takes it; empty: the best one
+  RankOptions ranks;     // several devices that share the model's layers
   uint32_t context = 0;  // tokens per sequence; 0: the model's own, or what fits
   uint32_t max_sequences = 16;
   uint32_t max_step_tokens = 0;  // 0: what suits the device, within kDefaultStepMs
@@ -58,6 +61,7 @@ struct SessionOptions {
   ContrastOptions contrast;
   Policy policy;
   bool start_paused = false;
+  std::function<void(const std::string& reason)> rank_lost;  // any thread; engine() has failed then
   BlockObserver* block_observer = nullptr;  // of the prefix cache; it outlives the session
   // Compiles the kernels of all steps while the model loads and afterwards, so that no step waits
   // for a compiler. For programs that run for long; others compile what they need.
@@ -86,6 +90,11 @@ bool has_draft_model(const SessionOptions& options);
 uint64_t bytes_to_plan_with(const DeviceCaps& caps, uint64_t free_bytes,
                             const SessionOptions& options);
 
+// Compiles the kernels of a runner's steps in the background. `done` is called once they are there.
+std::unique_ptr<StepPreparation> start_step_preparation(
+    StepRunner& runner, PipelineStore& pipelines, const DeviceCaps& caps,
+    const SessionOptions& options, std::function<void(const PreparationProgress&)> done);
+
 class Session {
  public:
   static Result<std::unique_ptr<Session>> open(std::unique_ptr<ModelFile> file,
@@ -98,11 +107,11 @@ class Session {
   Engine& engine();
   // Ends the engine and its requests. Then runner() may be used directly again, and engine() starts
   // a new one.
-  void stop_engine() { engine_.reset(); }
+  void stop_engine();
   // The options that engine() starts with. A caller that needs several engines one after the other
   // creates them over executor() with these, and does not call engine().
   EngineOptions engine_options() const;
-  // What an engine runs steps on: runner(), with the amateur's if there is one.
+  // What an engine runs steps on: runner(), with the amateur's or the other ranks' if there are any.
   StepExecutor& executor();
 
   const ModelFile& file() const { return *file_; }
@@ -113,7 +122,10 @@ class Session {
   Result<const ChatTemplate*> chat_template() const;
   // What requests start from; a setting that a user gives replaces its default.
   const SamplingOptions& default_sampling() const { return default_sampling_; }
+  // With several ranks, that of rank 0, which belongs to them.
   StepRunner& runner() { return *runner_; }
+  // Null: there is one device.
+  const RankGroup* ranks() const { return ranks_.get(); }
   Device& device() { return *device_; }
   Instance& instance() { return *instance_; }
   PipelineStore& pipelines() { return *pipelines_; }
@@ -126,6 +138,7 @@ class Session {
   explicit Session(const SessionOptions& options) : options_(options) {}
   Status load(std::unique_ptr<ModelFile> file);
   Status open_text();
+  Status open_device();
   void start_preparation();
 
   SessionOptions options_;
@@ -143,6 +156,7 @@ class Session {
   std::unique_ptr<StepRunner> runner_;
   std::unique_ptr<CompanionModel> amateur_;            // null: there is none
   std::unique_ptr<AmateurExecutor> amateur_executor_;  // if there is one
+  std::unique_ptr<RankGroup> ranks_;                   // null: there is one device
   std::unique_ptr<StepPreparation> preparation_;       // null: there is none
   std::unique_ptr<Engine> engine_;
 };

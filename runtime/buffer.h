@@ -31,6 +31,12 @@ struct BufferSlice;
 class Buffer {
  public:
   Buffer() = default;
+  // A buffer with a size but no memory, for dry recordings (CommandRecorder::dry()).
+  static Buffer stand_in(uint64_t bytes) {
+    Buffer buffer;
+    buffer.bytes_ = bytes;
+    return buffer;
+  }
   ~Buffer() { reset(); }
   Buffer(Buffer&& other) noexcept { *this = std::move(other); }
   Buffer& operator=(Buffer&& other) noexcept;

@@ -11,7 +11,8 @@
 //
 // Only for devices that start workgroups in the order of their dispatches
 // (DeviceFeatures::ordered_groups); otherwise waiting workgroups could keep out those they wait
-// for. Vulkan does not promise this order.
+// for. Vulkan does not promise this order, so it is used with known drivers only (chain_drivers.h),
+// after a test (chain_check.h), and no wait lasts forever (chain_guard.h).
 //
 // Pure bookkeeping without Vulkan, like Hazards. Each recorder has its own, used by one thread.
 #pragma once
@@ -22,8 +23,9 @@ namespace hearth {
 
 // What a kernel needs for chaining: the last bytes of every kernel's push constants.
 struct ChainPush {
-  // The address of the counter that its workgroups increment, within the link's kChainStride bytes;
-  // 0 if it is in no chain.
+  // The address of the counter that its workgroups increment, within the link's kChainStride bytes.
+  // The beginning of the chain's memory: they increment nothing, but can see whether a wait has
+  // failed. 0: neither.
   uint64_t counter = 0;
   // How many arrivals to wait for at the previous link, whose bytes are kChainStride below; 0 if it
   // need not wait.
@@ -36,7 +38,15 @@ struct ChainPush {
 // A link has kChainStride bytes, aligned to kChainStride: the arrivals first, then the counters of
 // large dispatches, kCountStride apart.
 inline constexpr uint64_t kChainStride = 256, kCountStride = 64;
-inline constexpr uint64_t kChainBytes = 256 * 1024;
+// Kernels find the beginning of the memory by this alignment.
+inline constexpr uint64_t kChainBytes = 256 * 1024, kChainAlignment = kChainBytes;
+
+// The beginning of the memory, before the first link; it is not cleared between steps.
+struct ChainState {
+  uint32_t failed = 0;  // 1: a workgroup has given up waiting
+  uint32_t unused = 0;
+  uint64_t host_failed = 0;  // the address of a word in host memory that is set as well
+};
 
 class Chain {
  public:
@@ -44,10 +54,11 @@ class Chain {
   static constexpr uint32_t kLargeDispatch = 256;
 
   Chain() = default;
-  // `memory` is the address of kChainBytes bytes that are zero at the first barrier.
-  explicit Chain(uint64_t memory) : memory_(memory) {}
+  // `memory` is the address of kChainBytes bytes, aligned to kChainAlignment, whose links are zero
+  // at the first barrier. Without links nothing waits, but kernels see whether a wait has failed.
+  explicit Chain(uint64_t memory, bool has_links = true) : memory_(memory), has_links_(has_links) {}
 
-  bool enabled() const { return memory_ != 0; }
+  bool enabled() const { return has_links_; }
   // A barrier was recorded: the next dispatch does not wait.
   void restart();
   // Whether a new link can wait for the current one: all commands in it arrive.
@@ -60,13 +71,17 @@ class Chain {
   // Adds a dispatch to the current link.
   ChainPush add(uint32_t groups);
   // Adds a command that does not arrive. REQUIRES: !is_waiting().
-  void add_unchained() { unchained_ = true; }
+  ChainPush add_unchained() {
+    unchained_ = true;
+    return {.counter = memory_};
+  }
 
  private:
-  // The first entry stays unused, because a link reads the one before its own.
+  // The first entry is the ChainState; no link waits for it.
   static constexpr uint64_t kLinks = kChainBytes / kChainStride - 1;
 
   uint64_t memory_ = 0;
+  bool has_links_ = false;
   uint64_t link_ = 0;  // the current one
   uint32_t wait_ = 0;
   uint32_t arrivals_ = 0;  // at the current link

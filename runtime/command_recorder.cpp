@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "runtime/chain_guard.h"
 #include "runtime/device.h"
 #include "runtime/gpu_timer.h"
 #include "runtime/pipeline.h"
@@ -98,11 +99,13 @@ Result<CommandRecorder> CommandRecorder::begin(Device& device, const RecorderOpt
   recorder.covered_stages_ = any;
   buffer.barriers_ = 0;
   if (recorder.times(Timing::kWhole)) recorder.timer_->record_begin(buffer.handle_, options.name);
-  if (options.chained && device.chain_counts()) {
-    const Buffer& counts = device.chain_counts();
-    vkCmdFillBuffer(buffer.handle_, counts.handle(), 0, counts.bytes(), 0);
-    recorder.clearing_counts_ = true;
-    recorder.chain_ = Chain(counts.address());
+  if (options.guarded && device.chain().usable()) {
+    recorder.chain_ = Chain(device.chain().address(), options.chained);
+    if (options.chained) {
+      const BufferSlice links = device.chain().links();
+      vkCmdFillBuffer(buffer.handle_, links.buffer->handle(), links.offset, links.bytes, 0);
+      recorder.clearing_counts_ = true;
+    }
   }
   return recorder;
 }
@@ -164,12 +167,14 @@ void CommandRecorder::prepare(const Dispatch& dispatch, std::span<const Access> 
   }
   std::array<std::byte, kPushBytes> bytes{};
   std::memcpy(bytes.data(), dispatch.push.data.data(), dispatch.push.bytes);
+  ChainPush push;
   if (chains) {
-    const ChainPush push = chain_.add(dispatch.groups.x * dispatch.groups.y * dispatch.groups.z);
-    std::memcpy(bytes.data() + kMaxPushBytes, &push, sizeof push);
+    push = chain_.add(dispatch.groups.x * dispatch.groups.y * dispatch.groups.z);
+    if (push.wait > 0 && device_->faults().chain.should_fail()) ++push.wait;
   } else {
-    chain_.add_unchained();
+    push = chain_.add_unchained();
   }
+  std::memcpy(bytes.data() + kMaxPushBytes, &push, sizeof push);
   vkCmdPushConstants(buffer_.handle_, dispatch.pipeline.layout(), VK_SHADER_STAGE_COMPUTE_BIT, 0,
                      bytes.size(), bytes.data());
 }

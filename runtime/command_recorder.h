@@ -99,6 +99,8 @@ struct RecorderOptions {
   bool serial = false;  // a barrier before every command, for profiling
   // Kernels that can do so wait for each other on the GPU instead of at barriers (chain.h).
   bool chained = false;
+  // Kernels see whether a wait has failed, in this recording or an earlier one (chain_guard.h).
+  bool guarded = chained;
 };
 
 class CommandRecorder {

@@ -5,7 +5,7 @@
 
 #include <fmt/format.h>
 
-#include "runtime/chain.h"
+#include "runtime/chain_guard.h"
 #include "runtime/device_query.h"
 #include "runtime/device_select.h"
 #include "runtime/instance.h"
@@ -68,18 +68,15 @@ Status Device::open() {
   if (caps_.queues.transfer >= 0) {
     HEARTH_ASSIGN(transfer_, Queue::create(*this, caps_.queues.transfer, "transfer"));
   }
-  if (caps_.features.ordered_groups) {
-    HEARTH_ASSIGN(chain_counts_, memory_->allocate({.bytes = kChainBytes,
-                                                    .intent = MemoryIntent::kActivations,
-                                                    .name = "chain counts"}));
-  }
+  chain_ = std::make_unique<ChainGuard>(*this);
+  if (caps_.features.ordered_groups) HEARTH_TRY(chain_->open());
   return {};
 }
 
 Device::~Device() {
   if (handle_ == nullptr) return;
   vkDeviceWaitIdle(handle_);
-  chain_counts_ = {};
+  chain_.reset();
   transfer_.reset();
   compute_.reset();
   memory_.reset();

@@ -6,7 +6,6 @@
 #include <memory>
 #include <string_view>
 
-#include "runtime/buffer.h"
 #include "runtime/device_caps.h"
 #include "runtime/faults.h"
 #include "runtime/result.h"
@@ -14,6 +13,7 @@
 
 namespace hearth {
 
+class ChainGuard;
 class Instance;
 class Memory;
 class Queue;
@@ -31,16 +31,17 @@ class Device {
   Device& operator=(const Device&) = delete;
 
   const DeviceCaps& caps() const { return caps_; }
-  // For check_fragments(). REQUIRES: nobody has read the capabilities yet.
+  // For check_fragments() and check_chain(). REQUIRES: nobody has read the capabilities yet.
   void set_lane_fragments(bool value) { caps_.features.lane_fragments = value; }
+  void set_ordered_groups(bool value) { caps_.features.ordered_groups = value; }
   Queue& compute() const { return *compute_; }
   // A queue that copies while kernels run, or compute() if the device has none.
   Queue& transfer() const { return transfer_ ? *transfer_ : *compute_; }
   bool has_transfer_queue() const { return transfer_ != nullptr; }
   Memory& memory() const { return *memory_; }
   Faults& faults() { return faults_; }
-  // The counters of chained kernels on the compute queue (chain.h); null if not supported.
-  const Buffer& chain_counts() const { return chain_counts_; }
+  // Chained kernels on the compute queue (chain.h).
+  ChainGuard& chain() const { return *chain_; }
 
   // Once lost, a device stays lost: every later call returns lost_error().
   bool lost() const { return lost_.load(std::memory_order_relaxed); }
@@ -73,7 +74,7 @@ class Device {
   std::atomic<bool> lost_{false};
   std::unique_ptr<Memory> memory_;
   std::unique_ptr<Queue> compute_, transfer_;
-  Buffer chain_counts_;
+  std::unique_ptr<ChainGuard> chain_;
 };
 
 }  // namespace hearth

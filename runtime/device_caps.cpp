@@ -17,6 +17,7 @@ constexpr NamedFeature kFeatures[] = {
     {"buffer_device_address", &DeviceFeatures::buffer_device_address},
     {"subgroup_size_control", &DeviceFeatures::subgroup_size_control},
     {"memory_model", &DeviceFeatures::memory_model},
+    {"memory_model_chains", &DeviceFeatures::memory_model_chains},
     {"float16", &DeviceFeatures::float16},
     {"int8", &DeviceFeatures::int8},
     {"int16", &DeviceFeatures::int16},

@@ -14,6 +14,19 @@ enum class DeviceType { kDiscrete, kIntegrated, kVirtual, kCpu, kOther };
 
 std::string_view device_type_name(DeviceType type);  // "discrete"
 
+// The drivers that Hearth knows by name; a GPU may have more than one.
+enum class DriverId {
+  kOther,
+  kNvidia,  // NVIDIA's own
+  kNvk,
+  kRadv,
+  kAmd,  // AMD's own, and AMDVLK
+  kIntel,
+  kIntelMesa,
+  kMoltenVk,
+  kLavapipe,
+};
+
 enum class ScalarType { kF16, kBf16, kF32, kS8, kU8, kS32, kU32, kOther };
 
 std::string_view scalar_type_name(ScalarType type);  // "f16"
@@ -43,6 +56,8 @@ struct DeviceFeatures {
   bool buffer_device_address = false;
   bool subgroup_size_control = false;
   bool memory_model = false;
+  // Writes become visible from one invocation to another through a third (common/fences.glsl).
+  bool memory_model_chains = false;
 
   // Optional: used if supported.
   bool float16 = false;
@@ -52,7 +67,8 @@ struct DeviceFeatures {
   bool integer_dot = false;  // packed 4 x 8 bit, in hardware
   bool coopmat = false;      // VK_KHR_cooperative_matrix
   // Workgroups start in the order of their dispatches, so that a kernel may wait for an earlier one
-  // (chain.h). Not a Vulkan feature: known for some drivers, or set by the environment.
+  // (chain.h). Not a Vulkan feature: known for some drivers (chain_drivers.h) and then tested
+  // (chain_check.h), or set by the environment.
   bool ordered_groups = false;
   // Lanes hold cooperative matrices as shaders/common/fragment_lanes.glsl describes. Not a Vulkan
   // feature either: check_fragments() finds out.
@@ -86,6 +102,7 @@ struct DeviceCaps {
   std::string name;
   DeviceType type = DeviceType::kOther;
   uint32_t vendor_id = 0, device_id = 0;
+  DriverId driver_id = DriverId::kOther;
   std::string driver;  // name and version as reported by the driver
   uint32_t api_major = 0, api_minor = 0, api_patch = 0;
   std::array<uint8_t, 16> pipeline_cache_uuid = {};

@@ -7,6 +7,8 @@
 
 #include <fmt/format.h>
 
+#include "runtime/chain_drivers.h"
+
 namespace hearth {
 namespace {
 
@@ -40,6 +42,30 @@ DeviceType device_type(VkPhysicalDeviceType type) {
       return DeviceType::kCpu;
     default:
       return DeviceType::kOther;
+  }
+}
+
+DriverId driver_id(VkDriverId id) {
+  switch (id) {
+    case VK_DRIVER_ID_NVIDIA_PROPRIETARY:
+      return DriverId::kNvidia;
+    case VK_DRIVER_ID_MESA_NVK:
+      return DriverId::kNvk;
+    case VK_DRIVER_ID_MESA_RADV:
+      return DriverId::kRadv;
+    case VK_DRIVER_ID_AMD_PROPRIETARY:
+    case VK_DRIVER_ID_AMD_OPEN_SOURCE:
+      return DriverId::kAmd;
+    case VK_DRIVER_ID_INTEL_PROPRIETARY_WINDOWS:
+      return DriverId::kIntel;
+    case VK_DRIVER_ID_INTEL_OPEN_SOURCE_MESA:
+      return DriverId::kIntelMesa;
+    case VK_DRIVER_ID_MOLTENVK:
+      return DriverId::kMoltenVk;
+    case VK_DRIVER_ID_MESA_LLVMPIPE:
+      return DriverId::kLavapipe;
+    default:
+      return DriverId::kOther;
   }
 }
 
@@ -86,6 +112,10 @@ QueueFamilies find_queues(VkPhysicalDevice device) {
 }
 
 std::vector<MemoryHeap> find_heaps(VkPhysicalDevice device, bool has_budget) {
+  // A driver that pretends to have a device has no memory, and crashes if asked for its budget.
+  VkPhysicalDeviceMemoryProperties heap_sizes;
+  vkGetPhysicalDeviceMemoryProperties(device, &heap_sizes);
+  if (heap_sizes.memoryHeapCount == 0) return {};
   VkPhysicalDeviceMemoryBudgetPropertiesEXT budget{
       .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_MEMORY_BUDGET_PROPERTIES_EXT};
   VkPhysicalDeviceMemoryProperties2 memory{
@@ -177,6 +207,7 @@ void enable_features(const DeviceFeatures& features, FeatureChain& chain) {
   chain.v12.shaderInt8 = features.int8;
   chain.v12.storageBuffer8BitAccess = features.storage8;
   chain.v12.vulkanMemoryModel = features.memory_model;
+  chain.v12.vulkanMemoryModelAvailabilityVisibilityChains = features.memory_model_chains;
   chain.v13.synchronization2 = features.synchronization2;
   chain.v13.subgroupSizeControl = features.subgroup_size_control;
   chain.v13.computeFullSubgroups = features.subgroup_size_control;
@@ -199,14 +230,12 @@ void enable_features(const DeviceFeatures& features, FeatureChain& chain) {
 #endif
 }
 
-// NVIDIA's devices start the workgroups of a queue in order. HEARTH_CHAIN=0 turns chains off, in
-// case a driver does not; HEARTH_CHAIN=1 turns them on for any device, for tests on devices that
-// run one dispatch after the other anyway.
-static bool starts_groups_in_order(uint32_t vendor_id) {
-  constexpr uint32_t kNvidia = 0x10de;
+// HEARTH_CHAIN=0 turns chains off. HEARTH_CHAIN=1 turns them on for any driver that passes the test
+// of chain_check.h, for tests on devices that run one dispatch after the other anyway.
+static bool starts_groups_in_order(const DeviceCaps& caps) {
   if (const char* wanted = std::getenv("HEARTH_CHAIN"); wanted != nullptr)
     return std::string_view(wanted) == "1";
-  return vendor_id == kNvidia;
+  return may_chain(caps);
 }
 
 DeviceCaps query_device(VkPhysicalDevice device, uint32_t index) {
@@ -234,6 +263,7 @@ DeviceCaps query_device(VkPhysicalDevice device, uint32_t index) {
   caps.type = device_type(core.deviceType);
   caps.vendor_id = core.vendorID;
   caps.device_id = core.deviceID;
+  caps.driver_id = driver_id(p12.driverID);
   caps.driver = fmt::format("{} {}", p12.driverName, p12.driverInfo);
   caps.api_major = VK_API_VERSION_MAJOR(core.apiVersion);
   caps.api_minor = VK_API_VERSION_MINOR(core.apiVersion);
@@ -261,12 +291,13 @@ DeviceCaps query_device(VkPhysicalDevice device, uint32_t index) {
   f.subgroup_size_control = chain.v13.subgroupSizeControl && chain.v13.computeFullSubgroups &&
                             (p13.requiredSubgroupSizeStages & VK_SHADER_STAGE_COMPUTE_BIT) != 0;
   f.memory_model = chain.v12.vulkanMemoryModel;
+  f.memory_model_chains = chain.v12.vulkanMemoryModelAvailabilityVisibilityChains;
   f.float16 = chain.v12.shaderFloat16;
   f.int8 = chain.v12.shaderInt8;
   f.int16 = chain.core.features.shaderInt16;
   f.storage8 = chain.v12.storageBuffer8BitAccess;
   f.integer_dot = p13.integerDotProduct4x8BitPackedSignedAccelerated;
-  f.ordered_groups = starts_groups_in_order(core.vendorID);
+  f.ordered_groups = starts_groups_in_order(caps);
   f.coopmat = chain.coopmat.cooperativeMatrix;
   f.memory_budget = contains(extensions, VK_EXT_MEMORY_BUDGET_EXTENSION_NAME);
   f.pipeline_executable = chain.executable.pipelineExecutableInfo;

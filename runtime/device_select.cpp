@@ -78,6 +78,8 @@ std::optional<std::string> refusal(const DeviceCaps& caps) {
   if (!f.buffer_device_address) missing.emplace_back("buffer device addresses");
   if (!f.subgroup_size_control) missing.emplace_back("subgroup size control");
   if (!f.memory_model) missing.emplace_back("the Vulkan memory model");
+  if (!f.memory_model_chains)
+    missing.emplace_back("availability and visibility chains of the Vulkan memory model");
   if (caps.subgroup_size < 4 || caps.subgroup_size > 64)
     missing.push_back(fmt::format("a subgroup size from 4 to 64 (it has {})", caps.subgroup_size));
   if (missing.empty()) return std::nullopt;

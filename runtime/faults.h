@@ -1,5 +1,6 @@
-// Injects failures so that tests can cover every error path: the n-th allocation from now fails, or
-// the n-th submission from now loses the device. Costs one atomic load. Thread-safe.
+// Injects failures so that tests can cover every error path: the n-th allocation from now fails,
+// the n-th submission from now loses the device, or the n-th wait recorded from now never ends.
+// Costs one atomic load. Thread-safe.
 #pragma once
 
 #include <atomic>
@@ -28,6 +29,7 @@ class FaultSwitch {
 struct Faults {
   FaultSwitch allocation;  // Memory::allocate
   FaultSwitch submission;  // Queue::submit
+  FaultSwitch chain;       // a kernel that waits for one workgroup more than there is (chain.h)
 };
 
 }  // namespace hearth

@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "runtime/chain_guard.h"
 #include "runtime/command_recorder.h"
 #include "runtime/device.h"
 #include "runtime/pipeline_cache.h"
@@ -87,7 +88,7 @@ Result<std::unique_ptr<Pipeline>> PipelineStore::compile(const PipelineInfo& inf
   if (result != VK_SUCCESS)
     return device_->error_from(result, fmt::format("loading kernel '{}'", info.kernel));
 
-  pipeline->chained_ = device_->chain_counts() && has_constant(shader.code, kChainedConstant);
+  pipeline->chained_ = device_->chain().is_open() && has_constant(shader.code, kChainedConstant);
   std::vector<uint32_t> constants = info.constants;
   std::vector<VkSpecializationMapEntry> entries;
   for (uint32_t i = 0; i < constants.size(); ++i)
@@ -115,6 +116,9 @@ Result<std::unique_ptr<Pipeline>> PipelineStore::compile(const PipelineInfo& inf
   const VkComputePipelineCreateInfo pipeline_info{
       .sType = VK_STRUCTURE_TYPE_COMPUTE_PIPELINE_CREATE_INFO,
       .pNext = &feedback_info,
+      .flags = options_.statistics
+                   ? VkPipelineCreateFlags{VK_PIPELINE_CREATE_CAPTURE_STATISTICS_BIT_KHR}
+                   : VkPipelineCreateFlags{0},
       .stage = {.sType = VK_STRUCTURE_TYPE_PIPELINE_SHADER_STAGE_CREATE_INFO,
                 .pNext = info.subgroup_size != 0 ? &subgroup : nullptr,
                 .flags = full_subgroups,

@@ -56,9 +56,21 @@ class Pipeline {
   bool cached_ = false;  // its code came from the cache
 };
 
+// What a driver's compiler says about a pipeline, such as registers or spills. Names differ from
+// driver to driver.
+struct PipelineStatistic {
+  std::string name;
+  double value = 0;
+};
+
+// REQUIRES: the pipeline is from a store with PipelineStoreOptions::statistics.
+Result<std::vector<PipelineStatistic>> read_statistics(Device& device, const Pipeline& pipeline);
+
 struct PipelineStoreOptions {
   // Where compiled pipelines are stored; empty: not at all. See default_cache_directory().
   std::filesystem::path cache_directory;
+  // Makes the driver keep what read_statistics() returns. Needs features.pipeline_executable.
+  bool statistics = false;
   // Called before a pipeline is compiled, on the thread that does it. For tests.
   std::function<void(const PipelineInfo&)> before_compile;
 };

@@ -10,6 +10,20 @@
 
 namespace hearth {
 
+std::chrono::seconds gpu_patience(DeviceType type) {
+  switch (type) {
+    case DeviceType::kDiscrete:
+      return std::chrono::seconds(10);
+    case DeviceType::kIntegrated:
+    case DeviceType::kVirtual:
+    case DeviceType::kOther:
+      return std::chrono::minutes(1);
+    case DeviceType::kCpu:
+      break;
+  }
+  return std::chrono::minutes(10);
+}
+
 Result<std::unique_ptr<Timeline>> Timeline::create(Device& device, const char* name) {
   std::unique_ptr<Timeline> timeline(new Timeline(device));
   const VkSemaphoreTypeCreateInfo type{.sType = VK_STRUCTURE_TYPE_SEMAPHORE_TYPE_CREATE_INFO,
@@ -42,11 +56,16 @@ Status Timeline::wait(uint64_t value, std::chrono::nanoseconds limit) const {
                                  .semaphoreCount = 1,
                                  .pSemaphores = &handle_,
                                  .pValues = &value};
+  if (limit.count() == 0) limit = gpu_patience(device_.caps().type);
   const VkResult result =
       vkWaitSemaphores(device_.handle(), &info, static_cast<uint64_t>(limit.count()));
-  if (result == VK_TIMEOUT)
-    return Error{ErrorKind::kInternal, fmt::format("the GPU did not finish within {:.1f} s",
-                                                   std::chrono::duration<double>(limit).count())};
+  if (result == VK_TIMEOUT) {
+    device_.mark_lost();
+    return Error{
+        ErrorKind::kDeviceLost,
+        fmt::format("the device '{}' is treated as lost: it did not finish within {:.3g} s",
+                    device_.caps().name, std::chrono::duration<double>(limit).count())};
+  }
   if (result != VK_SUCCESS) return device_.error_from(result, "waiting for the GPU");
   return {};
 }

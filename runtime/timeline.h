@@ -11,6 +11,7 @@
 #include <type_traits>
 #include <utility>
 
+#include "runtime/device_caps.h"
 #include "runtime/result.h"
 #include "runtime/vulkan_handles.h"
 
@@ -18,6 +19,10 @@ namespace hearth {
 
 class Device;
 class Timeline;
+
+// How long to wait for a device before it is taken for hanging. Operating systems reset a GPU that
+// is busy for longer than this; nobody resets a CPU, where a long prompt may take minutes.
+std::chrono::seconds gpu_patience(DeviceType type);
 
 // A point in the GPU's work: `timeline` has reached `value`.
 struct TimelinePoint {
@@ -40,8 +45,9 @@ class Timeline {
 
   // The value that the GPU has reached, or an error if the device is lost.
   Result<uint64_t> reached() const;
-  // Blocks until `value` is reached. Waiting longer than `limit` is an error.
-  Status wait(uint64_t value, std::chrono::nanoseconds limit = std::chrono::hours(1)) const;
+  // Blocks until `value` is reached. If that takes longer than `limit`, the device hangs: it is
+  // marked as lost, and that is the error. 0: gpu_patience() of the device.
+  Status wait(uint64_t value, std::chrono::nanoseconds limit = {}) const;
 
   // Holds `object` until `value` has been reached; collect() then destroys it.
   template <class T>

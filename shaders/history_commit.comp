@@ -10,7 +10,7 @@
 #include "common/sampling_reduce.glsl"
 #include "params/sampling.h"
 #include "params/history_commit.h"
-#include "common/chain.glsl"
+#include "common/chain_state.glsl"
 
 layout(buffer_reference, std430, buffer_reference_align = 4) readonly buffer Commits {
   HistoryCommit at[];
@@ -44,7 +44,6 @@ void count_tokens(HistoryCommit commit) {
 
 void main() {
   const HistoryCommit commit = Commits(params.commits).at[gl_WorkGroupID.x];
-  chain_wait();
-  if (commit.count > 0) count_tokens(commit);
+  if (chain_wait_intact() && commit.count > 0) count_tokens(commit);
   chain_done();
 }

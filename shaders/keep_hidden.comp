@@ -9,7 +9,7 @@
 #include "common/kernel.glsl"
 #include "common/reduce.glsl"
 #include "params/keep_hidden.h"
-#include "common/chain.glsl"
+#include "common/chain_state.glsl"
 #include "common/hidden_pages.glsl"
 
 layout(local_size_x_id = 0) in;
@@ -38,7 +38,6 @@ void keep() {
 }
 
 void main() {
-  chain_wait();
-  keep();
+  if (chain_wait_intact()) keep();
   chain_done();
 }

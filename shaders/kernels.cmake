@@ -38,6 +38,7 @@ hearth_kernel(matmul_team_emulated AXES weight=f16,q4_k)
 hearth_kernel(matmul_wide AXES weight=f16,bf16,${quantized_formats} NEEDS coopmat)
 hearth_kernel(matmul_wide_emulated AXES weight=f16,q4_k)
 hearth_kernel(fragment_lanes NEEDS coopmat)
+hearth_kernel(chain_check)
 hearth_kernel(half_rows)
 hearth_kernel(matmul_reduce)
 

@@ -20,7 +20,7 @@
 #include "common/sampling_summary.glsl"
 #include "params/sample_pick.h"
 #include "common/sampling_draw.glsl"
-#include "common/chain.glsl"
+#include "common/chain_state.glsl"
 
 struct Pick {
   uint key;
@@ -259,7 +259,6 @@ void pick_token(SamplingRow wanted) {
 
 void main() {
   const SamplingRow wanted = SamplingRows(params.rows).at[gl_WorkGroupID.y];
-  chain_wait();
-  pick_token(wanted);
+  if (chain_wait_intact()) pick_token(wanted);
   chain_done();
 }

@@ -25,7 +25,7 @@
 #include "common/sampling_summary.glsl"
 #include "params/sample_scan.h"
 #include "common/last_workgroup.glsl"
-#include "common/chain.glsl"
+#include "common/chain_state.glsl"
 
 layout(constant_id = 1) const uint kLaneSegments = 1;
 // Lanes per segment: several finish a single row sooner. REQUIRES: 1, or a divisor of kSegmentQuads with
@@ -160,7 +160,6 @@ void scan(SamplingRow row) {
 
 void main() {
   const SamplingRow row = SamplingRows(params.rows).at[gl_WorkGroupID.y];
-  chain_wait();
-  scan(row);
+  if (chain_wait_intact()) scan(row);
   chain_done();
 }

@@ -21,7 +21,7 @@
 #include "common/stages_tokens.glsl"
 #include "params/sample_stages.h"
 #include "common/sampling_append.glsl"
-#include "common/chain.glsl"
+#include "common/chain_state.glsl"
 
 layout(buffer_reference, std430, buffer_reference_align = 4) readonly buffer StagesOfRow {
   SamplingStages at[];
@@ -251,7 +251,6 @@ void run_stages(SamplingRow wanted) {
 
 void main() {
   const SamplingRow wanted = SamplingRows(params.rows).at[gl_WorkGroupID.y];
-  chain_wait();
-  run_stages(wanted);
+  if (chain_wait_intact()) run_stages(wanted);
   chain_done();
 }

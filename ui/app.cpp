@@ -111,7 +111,9 @@ class App {
                              .requests = options_.compared_requests,
                              .plan = {},
                              .at_end = !options_.screenshot.empty()});
-    if (options_.demo)
+    if (options_.recording)
+      host_.open_recording(*options_.recording);
+    else if (options_.demo)
       host_.start_demo();
     else if (!options_.connect.empty())
       host_.connect(options_.connect, options_.api_key);
@@ -148,11 +150,12 @@ class App {
   }
 
   bool idle() const {
-    return host_.view().new_steps.empty() && !host_.loading().active && !script_;
+    return host_.view().new_steps.empty() && !host_.loading().active && !script_ &&
+           !host_.animated();
   }
 
   Status draw_frame(uint32_t frame) {
-    host_.update();
+    host_.update(static_cast<double>(ImGui::GetIO().DeltaTime));
     take_dropped_files();
     ItemLog::instance().begin_frame();
     window_->begin_frame();

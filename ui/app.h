@@ -24,7 +24,8 @@ struct AppOptions {
   std::string connect, api_key;  // URL of a server to watch
   ModelChoice model;             // opened unless `demo` or `connect` is set
   EngineHost::Measure measure;
-  std::optional<PolicyPair> compare;  // to open in the Compare panel
+  std::optional<PolicyPair> compare;       // to open in the Compare panel
+  std::shared_ptr<ViewHistory> recording;  // to show instead of an engine
   std::string compared_requests{kComparedRequests};
   std::string lesson;  // to open in the Lessons panel; empty: none
 

@@ -253,10 +253,16 @@ void Dashboard::act(ShortcutAction action) {
         show_simple();
       break;
     case ShortcutAction::kPause:
-      host_.pause(host_.view().state != EngineState::kPaused);
+      host_.pause(!host_.engine_paused());
       break;
     case ShortcutAction::kStep:
-      if (host_.engine() != nullptr) host_.engine()->step_once();
+      if (host_.scrubber().active())
+        host_.scrubber().step(1);
+      else if (host_.engine() != nullptr)
+        host_.engine()->step_once();
+      break;
+    case ShortcutAction::kStepBack:
+      host_.scrubber().step(-1);
       break;
     case ShortcutAction::kFind:
       if (!shows_simple()) show(*find("chat"));

@@ -1,13 +1,17 @@
 #include "ui/engine_host.h"
 
+#include <algorithm>
 #include <atomic>
 #include <utility>
+
+#include <fmt/format.h>
 
 #include "engine/open_model_file.h"
 #include "engine/weights/model_name.h"
 #include "models/default_model.h"
 #include "runtime/memory.h"
 #include "tools/replay/modelled_executor.h"
+#include "ui/data/recording.h"
 #include "ui/feeds/remote_feed.h"
 
 namespace hearth {
@@ -79,7 +83,17 @@ void EngineHost::close_engine() {
   demo_.reset();
   session_.reset();
   roofline_ = {};
+  begin_engine();
+}
+
+// The engine on display is another one from now on.
+void EngineHost::begin_engine() {
   view_ = {};
+  live_ = {};
+  view_.generation = engine_generation_ = ++generation_;
+  scrubber_.leave();
+  scrubber_.history.clear();
+  recording_ = was_past_ = false;
 }
 
 void EngineHost::open(ModelChoice choice) {
@@ -121,13 +135,11 @@ void EngineHost::connect(const std::string& url, const std::string& api_key) {
     view_.failure = remote.error().message;
     return;
   }
-  view_.generation = ++generation_;
   feed_ = std::move(remote).value();
 }
 
 void EngineHost::show(Engine& engine, EngineFacts facts) {
-  view_ = {};
-  view_.generation = ++generation_;
+  begin_engine();
   engine_ = &engine;
   feed_ = std::make_unique<EngineFeed>(engine, std::move(facts));
 }
@@ -195,8 +207,7 @@ void EngineHost::finish_job() {
     return;
   }
   if (!job->session.ok()) {
-    view_ = {};
-    view_.generation = ++generation_;
+    begin_engine();
     view_.failure = job->session.error().message;
     return;
   }
@@ -204,16 +215,51 @@ void EngineHost::finish_job() {
   show_session();
 }
 
-void EngineHost::update() {
+void EngineHost::update(double seconds_passed) {
   if (job_ && job_->done) finish_job();
+  const bool past = scrubber_.active();
+  if (past != was_past_) {
+    std::swap(view_, live_);
+    view_.pace = live_.pace = std::max(view_.pace, live_.pace);
+  }
+  EngineView& live = past ? live_ : view_;
   if (feed_) {
-    feed_->poll(view_);
+    feed_->poll(live);
     if (session_ && session_->preparation() != nullptr)
-      view_.kernels = session_->preparation()->progress();
-  } else {
+      live.kernels = session_->preparation()->progress();
+    // A server that restarted is another engine.
+    const uint64_t engine = engine_generation_ | (live.generation >> 32 << 32);
+    restarts_.follow(live, engine);
+    scrubber_.history.add(live, engine);
+  } else if (!past) {
     view_.connected = false;
     view_.new_steps.clear();
   }
+  if (past)
+    scrubber_.show(view_, generation_, seconds_passed);
+  else if (was_past_)
+    scrubber_.rejoin(view_, generation_);
+  was_past_ = past;
+}
+
+void EngineHost::leave_past() {
+  if (!recording_) scrubber_.leave();
+}
+
+void EngineHost::open_recording(ViewHistory history) {
+  if (busy()) return;
+  close_engine();
+  scrubber_.history = std::move(history);
+  recording_ = true;
+  scrubber_.seek(scrubber_.history.end());
+}
+
+std::string EngineHost::save_recording(const std::string& path) {
+  if (scrubber_.history.empty()) return "There is nothing to record yet.";
+  const Status saved = write_recording(scrubber_.history, path);
+  if (!saved.ok()) return saved.error().message;
+  return fmt::format("{} steps are in {}.", scrubber_.history.end() - scrubber_.history.first(),
+                     path);
 }
 
 void EngineHost::pause(bool paused) {
@@ -227,7 +273,7 @@ void EngineHost::pause(bool paused) {
 void EngineHost::set_pace(double steps_per_s) {
   if (engine_ == nullptr) return;
   engine_->set_pace(steps_per_s);
-  view_.pace = steps_per_s;
+  view_.pace = live_.pace = steps_per_s;
 }
 
 }  // namespace hearth

@@ -12,7 +12,9 @@
 #include "engine/session.h"
 #include "runtime/result.h"
 #include "ui/data/comparison_desk.h"
+#include "ui/data/number_interval.h"
 #include "ui/data/roofline_data.h"
+#include "ui/data/scrubber.h"
 #include "ui/feeds/engine_feed.h"
 #include "ui/feeds/engine_view.h"
 #include "ui/feeds/feed.h"
@@ -43,10 +45,25 @@ class EngineHost {
   // blocks.
   void start_demo(const std::optional<SchedulerLimits>& limits = {});
   void connect(const std::string& url, const std::string& api_key);
+  // Shows a recording, without an engine.
+  void open_recording(ViewHistory history);
 
-  // Call once per frame: takes over a loaded model and polls the feed.
-  void update();
+  // Call once per frame with the time since the last one: takes over a loaded model and polls the
+  // feed.
+  void update(double seconds_passed);
   const EngineView& view() const { return view_; }
+  // Changes with the engine; view().generation also changes when the display goes back in time.
+  uint64_t generation() const { return engine_generation_; }
+
+  // The last steps, to look at again. leave_past() goes back to the present.
+  const Scrubber& scrubber() const { return scrubber_; }
+  Scrubber& scrubber() { return scrubber_; }
+  void leave_past();
+  bool is_recording() const { return recording_; }
+  // Writes the last steps into a file that open_recording() reads. The outcome is one line.
+  std::string save_recording(const std::string& path);
+  // Counts and averages start over.
+  void restart_numbers() { restarts_.restart(); }
 
   // Null while loading, after a failure, and when connected to a server.
   Engine* engine() const { return engine_; }
@@ -94,7 +111,15 @@ class EngineHost {
   bool comparing_beside_lesson() const { return beside_lesson_; }
   std::optional<ComparisonWish> take_comparison() { return std::exchange(wish_, std::nullopt); }
 
+  // Something moves on the screen although no step has run: frames are drawn more often.
+  void animate(bool animated) { animated_ = animated; }
+  bool animated() const { return animated_ || scrubber_.playing(); }
+
   void pause(bool paused);
+  // Now, even if the display shows the past.
+  bool engine_paused() const {
+    return engine_ != nullptr && engine_->state() == EngineState::kPaused;
+  }
   void set_pace(double steps_per_s);
 
  private:
@@ -105,6 +130,7 @@ class EngineHost {
 
   bool busy() const { return job_ != nullptr; }
   void close_engine();
+  void begin_engine();
   void finish_job();
   void show_session();
   void show(Engine& engine, EngineFacts facts);
@@ -116,7 +142,11 @@ class EngineHost {
   bool comparing_ = false, beside_lesson_ = false;
   ModelChoice choice_;
   EngineView view_;
-  uint64_t generation_ = 0;
+  EngineView live_;  // while view_ shows the past
+  uint64_t generation_ = 0, engine_generation_ = 0;
+  Scrubber scrubber_;
+  NumberRestarts restarts_;
+  bool recording_ = false, was_past_ = false, animated_ = false;
   RooflineData roofline_;
   std::unique_ptr<Job> job_;
   std::unique_ptr<Session> session_;

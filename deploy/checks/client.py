@@ -39,9 +39,10 @@ class Stream:
         body = json.dumps(self.body).encode()
         reader, writer = await asyncio.open_connection("127.0.0.1", self.port)
         try:
-            writer.write((f"POST /v1/completions HTTP/1.1\r\nHost: 127.0.0.1\r\n"
+            header = f"X-Session-Id: {self.session}\r\n" if self.session is not None else ""
+            writer.write((f"POST /v1/completions HTTP/1.1\r\nHost: 127.0.0.1\r\n{header}"
                           f"Content-Type: application/json\r\nContent-Length: {len(body)}\r\n"
-                          f"X-Session-Id: {self.session}\r\nConnection: close\r\n\r\n").encode() + body)
+                          f"Connection: close\r\n\r\n").encode() + body)
             await self._read(reader, began)
         finally:
             writer.close()

@@ -103,6 +103,8 @@ class Pool:
                 session=f"probe-{i}-{deadline}") for i in range(16)))
             seen = {result.replica for result in results if result.ok}
             if seen >= set(self.names):
+                if self.is_haproxy:
+                    await asyncio.sleep(5.5)  # slowstart: the shares of sessions still change
                 return True
             await asyncio.sleep(0.5)
         return False

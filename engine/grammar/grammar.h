@@ -25,8 +25,12 @@ struct SchemaOptions {
   // Accepts the properties of an object in any order. Generation is better off with the schema's:
   // models follow it, and more of the text is forced.
   bool any_order = false;
-  // Accepts -0, which is a valid JSON text and an integer, but not what anybody wants to generate.
-  bool negative_zero = true;
+  // Overrides max_whitespace: at most one blank after a comma or a colon, as models write calls.
+  bool single_blanks = false;
+  // For generating texts, not for judging them. Numbers have one spelling then: those of `enum` and
+  // `const` as the schema writes them, and multiples with no more decimals than their divisor.
+  // There is no -0, which is valid JSON, but which nobody wants.
+  bool generates = false;
 };
 
 class Grammar {
@@ -45,12 +49,12 @@ class Grammar {
   // llama.cpp's format; the text is what its rule `root` matches.
   static Result<std::shared_ptr<const Grammar>> compile_gbnf(std::string_view text);
   // Lark's format: rules in lower case, terminals in upper case; the text is what `start` matches.
-  // `max_whitespace` is that of the schemas in it.
-  static Result<std::shared_ptr<const Grammar>> compile_lark(
-      std::string_view text, std::uint32_t max_whitespace = SchemaOptions{}.max_whitespace);
+  // `schemas` holds for the JSON schemas in it.
+  static Result<std::shared_ptr<const Grammar>> compile_lark(std::string_view text,
+                                                             const SchemaOptions& schemas = {});
   // GBNF or Lark, by the first rule: `name ::=` or `name:`.
-  static Result<std::shared_ptr<const Grammar>> compile_grammar(
-      std::string_view text, std::uint32_t max_whitespace = SchemaOptions{}.max_whitespace);
+  static Result<std::shared_ptr<const Grammar>> compile_grammar(std::string_view text,
+                                                                const SchemaOptions& schemas = {});
 
   explicit Grammar(std::shared_ptr<const GrammarData> data);
   ~Grammar();

@@ -13,9 +13,7 @@ Result<std::shared_ptr<const Grammar>> Grammar::compile_json_schema(std::string_
   try {
     SchemaDocument document(std::move(parsed).value());
     auto data = std::make_shared<GrammarData>();
-    data->max_whitespace = options.max_whitespace;
-    data->any_order = options.any_order;
-    data->negative_zero = options.negative_zero;
+    data->set_options(options);
     SchemaCompiler compiler(document, *data);
     data->root = compiler.compile();
     return std::make_shared<const Grammar>(std::move(data));

@@ -70,9 +70,14 @@ Shape SchemaCompiler::constant(SchemaId id, const JsonValue& value, bool negated
         const ExprId equals = pool.digits(compare_automaton(number, Relation::kEqual));
         out.number = pool.both(plain_number_, pool.complement(equals));
       } else {
-        // As the schema spells it, and as others do.
-        std::vector<ExprId> spellings = {pool.literal(value.text), pool.literal(number.text())};
-        if (number.is_integer()) spellings.push_back(pool.literal(number.text() + ".0"));
+        // As the schema spells it, and as others do. What is generated has one of these in the
+        // end, see written_number(); which one depends on what else the schema says.
+        const std::string shortest = number.text();
+        std::vector<ExprId> spellings = {pool.literal(value.text), pool.literal(shortest)};
+        if (number.is_integer() && !data_.generates)
+          spellings.push_back(pool.literal(shortest + ".0"));
+        if (shortest != value.text)
+          spellings_.emplace(to_code_points(shortest), to_code_points(value.text));
         out.number = pool.either(std::move(spellings));
       }
       break;
@@ -188,6 +193,13 @@ std::uint32_t SchemaCompiler::count_value(SchemaId id, const JsonValue& value,
   return static_cast<std::uint32_t>(std::stoul(number.whole));
 }
 
+// Numbers with at most this many decimals.
+ExprId SchemaCompiler::with_decimals(std::size_t most) {
+  if (most == 0) return integer_;
+  return *parse_regex(data_.pool, fmt::format("-?[0-9]+(\\.[0-9]{{1,{}}})?", most),
+                      RegexMatch::kFull);
+}
+
 std::optional<Shape> SchemaCompiler::number_part(SchemaId id, const JsonValue& schema,
                                                  bool negated) {
   ExpressionPool& pool = data_.pool;
@@ -216,11 +228,14 @@ std::optional<Shape> SchemaCompiler::number_part(SchemaId id, const JsonValue& s
   if (const JsonValue* const limit = schema.find("exclusiveMaximum"); limit && !limit->is_boolean())
     bound(decimal(id, *limit, "exclusiveMaximum"), Relation::kLess, Relation::kGreaterOrEqual);
   if (const JsonValue* const divisor = schema.find("multipleOf")) {
-    auto automaton = multiple_automaton(decimal(id, *divisor, "multipleOf"));
+    const Decimal step = decimal(id, *divisor, "multipleOf");
+    auto automaton = multiple_automaton(step);
     if (!automaton)
       refuse(id, "multipleOf", "the divisor has too many digits, or is not above zero");
     const ExprId multiple = pool.digits(*std::move(automaton));
     conditions.push_back(negated ? pool.complement(multiple) : multiple);
+    // Zeros behind the last decimal that matters could go on for ever.
+    if (data_.generates && !negated) conditions.push_back(with_decimals(step.fraction.size()));
   }
   if (conditions.empty()) return std::nullopt;
   if (negated) {

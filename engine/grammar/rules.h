@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "engine/grammar/expression.h"
+#include "engine/grammar/grammar.h"
 #include "engine/grammar/lexer.h"
 
 namespace hearth::grammar {
@@ -80,12 +81,18 @@ struct GrammarData {
   std::vector<ObjectRule> objects;
   std::vector<ArrayRule> arrays;
   RuleId root = 0;
+  // See SchemaOptions.
   std::uint32_t max_whitespace = 0;
-  bool any_order = false;  // of properties
-  bool negative_zero = false;
+  bool single_blanks = false, any_order = false, generates = false;
   // JSON's punctuation.
   LexemeId open_object = 0, close_object = 0, open_array = 0, close_array = 0, comma = 0, colon = 0;
 
+  void set_options(const SchemaOptions& options) {
+    max_whitespace = options.single_blanks ? 0 : options.max_whitespace;
+    single_blanks = options.single_blanks;
+    any_order = options.any_order;
+    generates = options.generates;
+  }
   RuleId sequence_rule(std::size_t index) const { return static_cast<RuleId>(0x80000000u | index); }
 };
 

@@ -26,6 +26,7 @@ SchemaCompiler::SchemaCompiler(SchemaDocument& document, GrammarData& data)
   any_number_ = number("-?(0|[1-9][0-9]*)(\\.[0-9]+)?([eE][+-]?[0-9]+)?");
   plain_number_ = number("-?(0|[1-9][0-9]*)(\\.[0-9]+)?");
   integer_ = number("-?(0|[1-9][0-9]*)");
+  negative_zero_ = number("-0(\\.0+)?([eE][+-]?[0-9]+)?");
   fractional_ = number("-?(0|[1-9][0-9]*)\\.[0-9]*[1-9][0-9]*");
 }
 

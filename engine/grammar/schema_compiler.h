@@ -65,6 +65,7 @@ class SchemaCompiler {
   static constexpr std::uint32_t kFirstConstant = 0xFFFFFFF0u;
   NodeId constant_node(const JsonValue& value, bool negated);
   Decimal decimal(SchemaId id, const JsonValue& value, std::string_view keyword);
+  ExprId with_decimals(std::size_t most);
   std::uint32_t count_value(SchemaId id, const JsonValue& value, std::string_view keyword);
   ExprId pattern(SchemaId id, std::string_view keyword, const std::string& text);
   // keywords_object.cpp
@@ -97,6 +98,7 @@ class SchemaCompiler {
   SchemaId place_of(NodeId node) const;
   LexemeId lexeme(Lexeme::Kind kind, ExprId expression);
   LexemeId literal(std::string_view text);
+  LexemeId separator(std::string_view text);
   void make_rule(NodeId node);
   ExprId written_number(ExprId number);
   void make_object_rules(NodeId node, ObjectShape shape, ValueRule& value);
@@ -122,7 +124,9 @@ class SchemaCompiler {
   std::vector<NodeId> pending_;
   std::map<NodeId, RuleId> rules_;
   ExprId any_number_ = kNothing, plain_number_ = kNothing, integer_ = kNothing,
-         fractional_ = kNothing;
+         fractional_ = kNothing, negative_zero_ = kNothing;
+  // Numbers that the schema does not write in their shortest form: that form, and the schema's.
+  std::map<std::u32string, std::u32string> spellings_;
   int probing_ = 0;
   std::map<std::uint32_t, const JsonValue*> constants_;  // by the number of the term
   std::size_t work_ = 0;

@@ -48,8 +48,8 @@ RuleId SchemaCompiler::compile() {
   data_.close_object = literal("}");
   data_.open_array = literal("[");
   data_.close_array = literal("]");
-  data_.comma = literal(",");
-  data_.colon = literal(":");
+  data_.comma = separator(",");
+  data_.colon = separator(":");
   const RuleId root = reach(node_of(0));
   if (root == kNoRule) throw Refusal{invalid("the schema at # allows no value at all")};
   while (!pending_.empty()) {
@@ -67,8 +67,25 @@ RuleId SchemaCompiler::compile() {
 
 // The language of a number without the texts that are not to be generated.
 ExprId SchemaCompiler::written_number(ExprId number) {
-  if (data_.negative_zero) return number;
-  return data_.pool.both(number, data_.pool.complement(data_.pool.literal("-0")));
+  if (!data_.generates) return number;
+  ExpressionPool& pool = data_.pool;
+  number = pool.both(number, pool.complement(negative_zero_));
+  // Where a constant may be written as the schema has it, the shortest form is left out.
+  spend(spellings_.size());
+  std::vector<std::u32string> left_out;
+  for (const auto& [shortest, spelling] : spellings_)
+    if (pool.matches(number, shortest) && pool.matches(number, spelling))
+      left_out.push_back(shortest);
+  return left_out.empty() ? number
+                          : pool.both(number, pool.complement(pool.one_of(std::move(left_out))));
+}
+
+// A comma or colon, with the blank that may follow it.
+LexemeId SchemaCompiler::separator(std::string_view text) {
+  if (!data_.single_blanks) return literal(text);
+  ExpressionPool& pool = data_.pool;
+  return lexeme(Lexeme::Kind::kJson,
+                pool.concat(pool.literal(text), pool.either({kEpsilon, pool.literal(" ")})));
 }
 
 void SchemaCompiler::make_rule(NodeId node) {
@@ -309,7 +326,7 @@ void SchemaCompiler::make_unique_rule(NodeId node, const ArrayShape& shape, Arra
     for (auto& [key, spellings] : by_value)
       values.push_back(lexeme(kind, data_.pool.either(std::move(spellings))));
   };
-  if (few) add_all(item->number, Lexeme::Kind::kJson);
+  if (few) add_all(written_number(item->number), Lexeme::Kind::kJson);
   if (few) add_all(item->text, Lexeme::Kind::kJsonString);
   if (!few || values.size() > kMostUniqueValues)
     refuse(at, "uniqueItems", "only items with few possible values can be kept apart");

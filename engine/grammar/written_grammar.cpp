@@ -25,7 +25,7 @@ class WrittenCompiler {
  public:
   explicit WrittenCompiler(const WrittenGrammar& grammar)
       : grammar_(grammar), data_(std::make_shared<GrammarData>()) {
-    data_->max_whitespace = grammar.max_whitespace;
+    data_->set_options(grammar.schemas);
   }
 
   std::shared_ptr<const Grammar> compile() {
@@ -342,15 +342,15 @@ Result<std::shared_ptr<const Grammar>> Grammar::compile_gbnf(std::string_view te
 }
 
 Result<std::shared_ptr<const Grammar>> Grammar::compile_lark(std::string_view text,
-                                                             std::uint32_t max_whitespace) {
+                                                             const SchemaOptions& schemas) {
   HEARTH_ASSIGN(WrittenGrammar grammar, parse_lark(text));
-  grammar.max_whitespace = max_whitespace;
+  grammar.schemas = schemas;
   return compile_written_grammar(grammar);
 }
 
 Result<std::shared_ptr<const Grammar>> Grammar::compile_grammar(std::string_view text,
-                                                                std::uint32_t max_whitespace) {
-  return text.find("::=") != text.npos ? compile_gbnf(text) : compile_lark(text, max_whitespace);
+                                                                const SchemaOptions& schemas) {
+  return text.find("::=") != text.npos ? compile_gbnf(text) : compile_lark(text, schemas);
 }
 
 }  // namespace hearth::grammar

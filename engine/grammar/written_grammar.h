@@ -27,7 +27,7 @@ struct WrittenGrammar {
   std::map<std::string, GrammarTerm> rules;
   std::string root;
   std::string ignored;  // a rule that may come any number of times before each terminal; or empty
-  std::uint32_t max_whitespace = SchemaOptions{}.max_whitespace;  // of JSON schemas
+  SchemaOptions schemas = {};  // of JSON schemas in it
 };
 
 inline constexpr int kDeepestTerm = 100;  // of parentheses

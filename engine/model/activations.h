@@ -67,6 +67,7 @@ struct ModelMatmul {
   uint32_t inputs = 0, outputs = 0;
   uint32_t sibling_outputs = 0;  // outputs of the weight's other segments
   bool of_logits = false;        // runs over logit rows only
+  uint32_t experts = 0;          // that many matrices of this shape, one for each expert
 
   auto operator<=>(const ModelMatmul&) const = default;
 };
@@ -85,13 +86,14 @@ struct ActivationSizes {
   uint64_t gate_up = 0;    // [rows, 2 * mlp_width] f32
   uint64_t mlp = 0;        // [rows, mlp_width] f32, or less
   uint64_t logits = 0;     // [logit rows, vocabulary] f32
+  uint64_t routed = 0;     // [rows, experts] f32
   uint64_t matmul_scratch = 0, matmul_counts = 0, sampling_scratch = 0, sampling_counts = 0;
   uint64_t norm_state = 0;
   uint64_t attention_counts = 0, attention_partials = 0;
 
   uint64_t total() const {
     return hidden + normed + projected + picked + qkv + queries + attended + gate_up + mlp +
-           logits + matmul_scratch + matmul_counts + sampling_scratch + sampling_counts +
+           logits + routed + matmul_scratch + matmul_counts + sampling_scratch + sampling_counts +
            norm_state + attention_counts + attention_partials;
   }
 };
@@ -101,8 +103,10 @@ ActivationSizes activation_sizes(const DeviceCaps& caps, const ModelConfig& conf
 
 struct Activations {
   static Result<Activations> allocate(Device& device, const ActivationSizes& sizes);
+  // Kernels leave their counters at zero, unless they did not wait for each other (chain_guard.h).
+  Status clear_counts(Device& device) const;
 
-  Buffer hidden, normed, projected, picked, qkv, queries, attended, gate_up, mlp, logits;
+  Buffer hidden, normed, projected, picked, qkv, queries, attended, gate_up, mlp, logits, routed;
   Buffer matmul_scratch, sampling_scratch;
   Buffer norm_state;                      // of a norm that two products share
   Buffer matmul_counts, sampling_counts;  // zero between uses

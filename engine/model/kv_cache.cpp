@@ -31,7 +31,7 @@ std::vector<uint32_t> layer_planes(const ModelConfig& config, KvFormat format) {
 uint64_t kv_bytes_per_block(const ModelConfig& config, KvFormat format) {
   uint64_t bytes = 0;
   for (const uint32_t plane : layer_planes(config, format)) bytes += plane;
-  return bytes * config.layers;
+  return bytes * config.held_layers();
 }
 
 uint64_t most_kv_blocks(const ModelConfig& config, KvFormat format, uint64_t allocation_bytes) {
@@ -43,12 +43,13 @@ Result<KvCache> KvCache::create(Device& device, const ModelConfig& config, const
   KvCache cache;
   cache.format_ = options.format;
   cache.blocks_ = options.blocks;
+  cache.first_layer_ = config.first_layer();
   const std::vector<uint32_t> planes = layer_planes(config, options.format);
   const uint64_t limit = device.caps().limits.max_allocation_bytes;
 
   // Packs planes one after the other into allocations of the largest possible size.
   std::vector<uint64_t> sizes(1, 0);
-  for (uint32_t layer = 0; layer < config.layers; ++layer) {
+  for (uint32_t layer = 0; layer < config.held_layers(); ++layer) {
     for (const uint32_t block_bytes : planes) {
       const uint64_t bytes = aligned(uint64_t{block_bytes} * options.blocks);
       if (bytes > limit)
@@ -72,7 +73,7 @@ Result<KvCache> KvCache::create(Device& device, const ModelConfig& config, const
 
   // Slices point to their buffers, which therefore must not move; moving the vector does not move
   // its elements.
-  for (uint32_t layer = 0; layer < config.layers; ++layer) {
+  for (uint32_t layer = 0; layer < config.held_layers(); ++layer) {
     const auto slice = [&](size_t i) {
       const Plane& plane = cache.planes_[layer * planes.size() + i];
       return cache.allocations_[plane.allocation].slice(

@@ -1,5 +1,6 @@
 // The pool of KV blocks on the device. It is only memory; the scheduler decides which sequence owns
-// which block. A block holds kTokensPerBlock positions of one sequence in every layer.
+// which block. A block holds kTokensPerBlock positions of one sequence in every layer that the
+// device has.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +15,7 @@ namespace hearth {
 
 class Device;
 
-// Bytes of one block in all layers: keys, values and scales.
+// Bytes of one block in all layers of the device: keys, values and scales.
 uint64_t kv_bytes_per_block(const ModelConfig& config, KvFormat format);
 // The most blocks a pool can have if allocations have at most `allocation_bytes`: each plane of a
 // layer must fit into one.
@@ -30,7 +31,8 @@ class KvCache {
   // Uses as many allocations as the device's limit requires.
   static Result<KvCache> create(Device& device, const ModelConfig& config, const Options& options);
 
-  const PagedKv& layer(uint32_t layer) const { return layers_[layer]; }
+  // REQUIRES: the device holds the layer.
+  const PagedKv& layer(uint32_t layer) const { return layers_[layer - first_layer_]; }
   uint32_t blocks() const { return blocks_; }
   KvFormat format() const { return format_; }
   uint64_t bytes() const;
@@ -50,7 +52,8 @@ class KvCache {
   uint32_t blocks_ = 0;
   std::vector<Buffer> allocations_;
   std::vector<Plane> planes_;
-  std::vector<PagedKv> layers_;
+  std::vector<PagedKv> layers_;  // those of the device
+  uint32_t first_layer_ = 0;
 };
 
 }  // namespace hearth

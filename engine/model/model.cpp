@@ -31,9 +31,27 @@ Result<Buffer> load_rope_table(Device& device, const ModelConfig& config, const 
   return buffer;
 }
 
+// Leaves what the held layers need.
+void keep_held(WeightTable& table, const ModelConfig& config, const ModelFile& file) {
+  const bool tied = std::ranges::none_of(table.specs(), [&](const WeightSpec& spec) {
+    return spec.role == WeightRole::kOutput && !plan_segments(spec, file).empty();
+  });
+  table.keep([&](const WeightSpec& spec) {
+    switch (spec.role) {
+      case WeightRole::kEmbedding:
+        return config.has_input() || (tied && config.has_output());
+      case WeightRole::kOutputNorm:
+      case WeightRole::kOutput:
+        return config.has_output();
+      default:
+        return spec.layer >= config.first_layer() && spec.layer < config.end_layer();
+    }
+  });
+}
+
 }  // namespace
 
-Result<ModelPlan> plan_model(const ModelFile& file) {
+Result<ModelPlan> plan_model(const ModelFile& file, LayerRange held) {
   ModelPlan plan;
   if (file.tensors().empty())
     return Error{
@@ -51,14 +69,18 @@ Result<ModelPlan> plan_model(const ModelFile& file) {
   for (const WeightSpec& spec : plan.table.specs()) {
     WeightShape shape;
     for (const SegmentPlan& segment : plan_segments(spec, file)) {
-      plan.weight_bytes += segment.device_bytes();
       plan.parameters += segment.rows * segment.cols;
       shape.push_back({.format = segment.format,
-                       .rows = static_cast<uint32_t>(segment.rows),
+                       .rows = static_cast<uint32_t>(segment.matrix_rows()),
                        .cols = static_cast<uint32_t>(segment.cols)});
     }
     if (!shape.empty()) plan.shapes.set({spec.role, spec.layer}, std::move(shape));
   }
+  plan.config.held = held;
+  keep_held(plan.table, plan.config, file);
+  for (const WeightSpec& spec : plan.table.specs())
+    for (const SegmentPlan& segment : plan_segments(spec, file))
+      plan.weight_bytes += segment.device_bytes();
   if (plan.config.vocabulary > kMaxSamplingVocab)
     return Error{ErrorKind::kUnsupported,
                  fmt::format("{}: a vocabulary of {} is more than the {} that can be sampled from",
@@ -76,7 +98,7 @@ Result<std::unique_ptr<Model>> Model::load(Device& device, const ModelFile& file
 Result<std::unique_ptr<Model>> Model::allocate(Device& device, const ModelFile& file,
                                                const ModelOptions& options) {
   std::unique_ptr<Model> model(new Model());
-  HEARTH_ASSIGN(model->plan_, plan_model(file));
+  HEARTH_ASSIGN(model->plan_, plan_model(file, options.held));
   const ModelConfig& config = model->plan_.config;
   model->context_ =
       options.context == 0 ? config.context : std::min(options.context, config.context);

@@ -28,16 +28,19 @@ struct ModelPlan {
   WeightShapes shapes;
   std::vector<ModelMatmul> matmuls;
   uint64_t weight_bytes = 0;  // on the device
-  uint64_t parameters = 0;
+  uint64_t parameters = 0;    // of the whole model
 };
 
-// Fails with the name of the key or tensor that is missing, unknown or of the wrong shape.
-Result<ModelPlan> plan_model(const ModelFile& file);
+// Fails with the name of the key or tensor that is missing, unknown or of the wrong shape. A model
+// of some layers only has what those need: the first also the embedding, the last also the final
+// norm and the output matrix.
+Result<ModelPlan> plan_model(const ModelFile& file, LayerRange held = {});
 
 struct ModelOptions {
   // Most tokens of a sequence; 0: the model's own. Long-rope models compute differently beyond a
   // certain length.
   uint32_t context = 0;
+  LayerRange held = {};
   std::function<void(uint64_t done_bytes, uint64_t total_bytes)> progress;
 };
 

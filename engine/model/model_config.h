@@ -2,10 +2,12 @@
 // forward pass, the memory plan and the KV cache need. Plain data.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <string>
 #include <vector>
 
+#include "engine/model/layer_range.h"
 #include "engine/ops/kernel_choice.h"
 #include "engine/ops/rope_table.h"
 
@@ -20,6 +22,7 @@ struct RopeConfig {
 struct ModelConfig {
   std::string architecture;
   uint32_t layers = 0;
+  LayerRange held;  // the layers on this device; other ranks hold the others (engine/ranks)
   uint32_t width = 0;
   uint32_t heads = 0, kv_heads = 0, head_size = 0;
   uint32_t mlp_width = 0;
@@ -47,13 +50,18 @@ struct ModelConfig {
 
   // A mixture of experts instead of one MLP; `mlp_width` is then that of an expert.
   uint32_t experts = 0, used_experts = 0;
-  bool split_experts = false;        // the file has a tensor for each expert
-  bool weights_over_all = false;     // an expert's weight is its share of all, not of the used ones
-  bool limited_activation = false;   // gpt-oss's
-  bool attention_sinks = false;      // every head has a logit without a key
+  bool split_experts = false;       // the file has a tensor for each expert
+  bool weights_over_all = false;    // an expert's weight is its share of all, not of the used ones
+  bool limited_activation = false;  // gpt-oss's
+  bool attention_sinks = false;     // every head has a logit without a key
 
   bool layer_is_windowed(uint32_t layer) const { return !windowed.empty() && windowed[layer]; }
   uint32_t layer_window(uint32_t layer) const { return layer_is_windowed(layer) ? window : 0; }
+  uint32_t first_layer() const { return std::min(held.first, layers); }
+  uint32_t end_layer() const { return std::min(held.last, layers); }  // one after the last
+  uint32_t held_layers() const { return end_layer() - first_layer(); }
+  bool has_input() const { return first_layer() == 0; }        // embeds tokens
+  bool has_output() const { return end_layer() == layers; }  // computes logits
   uint32_t q_width() const { return heads * head_size; }
   uint32_t kv_width() const { return kv_heads * head_size; }
 };

@@ -123,8 +123,7 @@ class Loader {
       });
       const uint64_t block = to_block + begin * row_bytes / format.block_bytes;
       if (format.is_float()) {
-        HEARTH_TRY(
-            transfer_.upload(to.slice(block * format.block_bytes, plain_.size()), plain_));
+        HEARTH_TRY(transfer_.upload(to.slice(block * format.block_bytes, plain_.size()), plain_));
       } else {
         ModelTensor plain = tensor;
         plain.bytes = plain_;
@@ -323,8 +322,7 @@ Status ModelWeights::fill(Device& device, const ModelFile& file, const WeightTab
   for (const WeightSpec& spec : table.specs()) {
     const std::vector<SegmentPlan> plans = plan_segments(spec, file);
     const Weight& weight = get(spec.role, spec.layer);
-    for (size_t i = 0; i < plans.size(); ++i)
-      HEARTH_TRY(loader.load(weight[i], spec, plans[i]));
+    for (size_t i = 0; i < plans.size(); ++i) HEARTH_TRY(loader.load(weight[i], spec, plans[i]));
   }
   return transfer->finish();
 }

@@ -17,9 +17,9 @@ struct WeightSegment {
   Buffer buffer;  // device layout of `format`
   WeightFormat format = WeightFormat::kF32;
   uint32_t rows = 0, cols = 0;
-  // Experts have matrices of their own, `rows` rows in each, expert_stride bytes apart. Those that do
-  // not fit into `buffer` are in `more`, with as many per buffer, and the table, [experts] u64, has
-  // the addresses of all.
+  // Experts have matrices of their own, `rows` rows in each, expert_stride bytes apart. Those that
+  // do not fit into `buffer` are in `more`, with as many per buffer, and the table, [experts] u64,
+  // has the addresses of all.
   uint32_t experts = 0;
   uint64_t expert_stride = 0;
   uint32_t buffer_experts = 0;  // per buffer

@@ -63,6 +63,9 @@ struct StepBatch {
   // What commits and sampling rows refer to: tokens and masks.
   std::vector<uint32_t> words;
   uint32_t padding_rows = 0;  // computed in addition to the rows of the sequences
+  // For layers that do not begin with the model's first (engine/ranks): the hidden rows, [rows,
+  // width], that the layers before computed.
+  std::span<const float> entering;
 
   void clear() {
     ids.clear();
@@ -78,6 +81,7 @@ struct StepBatch {
     compared.clear();
     words.clear();
     padding_rows = 0;
+    entering = {};
   }
 
   // Reserves room, so that adding does not allocate.

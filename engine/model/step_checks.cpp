@@ -36,6 +36,11 @@ Status StepRunner::check(const StepBatch& batch) const {
       return Error{ErrorKind::kInvalid,
                    fmt::format("a sequence of {} tokens is longer than the context of {}",
                                sequence.first_position + sequence.rows, limits.context)};
+  if (batch.entering.size() != boundary_.entering_floats(batch.rows()))
+    return Error{ErrorKind::kInvalid,
+                 "a step's hidden rows are not those that enter the layers of this device"};
+  if (!model_.config().has_output() && !batch.logit_rows.empty())
+    return Error{ErrorKind::kInvalid, "a step wants logits of a device without the last layer"};
   return check_extras(batch);
 }
 

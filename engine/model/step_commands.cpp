@@ -1,18 +1,10 @@
 // A step as commands: its plan with the runner's buffers, then sampling.
 #include "engine/model/step_runner.h"
+#include "engine/ops/tuning/profile.h"
 #include "engine/sampling/sampler.h"
 #include "runtime/device.h"
 
 namespace hearth {
-namespace {
-
-// The most rows of a step whose kernels form a chain (runtime/chain.h). Measured on an H200,
-// llama-8b: 9 % faster at 1 row, 3 % at 64, 1 % at 192, 0.4 % at 256, but 2 % slower at 2,048,
-// where kernels are long and waiting workgroups take up room.
-constexpr uint32_t kChainedRows = 256;
-
-}  // namespace
-
 StepBuffers StepRunner::buffers(size_t copy, const HiddenOutputs& hidden) const {
   const Activations& buffers = activations_;
   StepBuffers bound{
@@ -20,6 +12,16 @@ StepBuffers StepRunner::buffers(size_t copy, const HiddenOutputs& hidden) const 
       .weight =
           [this](const WeightName& name, size_t segment) {
             return model_.weights().get(name.role, name.layer)[segment].buffer.all();
+          },
+      .experts =
+          [this](const WeightName& name, const WeightName& bias) {
+            const WeightSegment& segment = model_.weights().get(name.role, name.layer).front();
+            ExpertWeights weights{.matrices = segment.buffer.all(),
+                                  .stride_bytes = segment.table ? 0 : segment.expert_stride};
+            if (segment.table) weights.table = segment.table.all();
+            if (model_.weights().has(bias.role, bias.layer))
+              weights.bias = model_.weights().get(bias.role, bias.layer).front().buffer.all();
+            return weights;
           },
       .cache = [this](uint32_t layer) -> const PagedKv& { return kv_.layer(layer); },
       .rope_table = model_.rope_table().all(),
@@ -47,18 +49,21 @@ StepBuffers StepRunner::buffers(size_t copy, const HiddenOutputs& hidden) const 
   bind(Value::kGateUp, buffers.gate_up);
   bind(Value::kMlp, buffers.mlp);
   bind(Value::kLogits, buffers.logits);
+  bind(Value::kRouted, buffers.routed);
   return bound;
 }
 
 Result<CommandBuffer> StepRunner::record(PipelineStore& pipelines, const StepPlan& plan,
                                          size_t copy, GpuTimer* timer) {
   const StepBucket& bucket = plan.bucket;
-  HEARTH_ASSIGN(CommandRecorder recorder,
-                CommandRecorder::begin(
-                    device_, {.name = "step",
-                              .timer = timer,
-                              .serial = timer != nullptr,
-                              .chained = timer == nullptr && bucket.rows <= kChainedRows}));
+  const uint32_t chained_rows = tuning_profile(device_.caps()).chained_rows;
+  HEARTH_ASSIGN(
+      CommandRecorder recorder,
+      CommandRecorder::begin(device_, {.name = "step",
+                                       .timer = timer,
+                                       .serial = timer != nullptr,
+                                       .chained = timer == nullptr && bucket.rows <= chained_rows,
+                                       .guarded = true}));
   if ((bucket.extras & kStepPools) != 0) HEARTH_TRY(allocate_pools());
   if ((bucket.extras & kStepHidden) != 0) HEARTH_TRY(allocate_hidden());
   HEARTH_TRY(record_step({recorder, pipelines, plan, copy},
@@ -69,8 +74,14 @@ Result<CommandBuffer> StepRunner::record(PipelineStore& pipelines, const StepPla
 }
 
 Status StepRunner::record_step(const Recording& recording, const HiddenOutputs& hidden) const {
+  const uint32_t rows = recording.plan.bucket.rows;
+  boundary_.record_entering(recording.recorder, recording.copy, activations_.hidden, rows);
   HEARTH_TRY(record_plan(recording.recorder, recording.pipelines, recording.plan,
                          buffers(recording.copy, hidden)));
+  if (!model_.config().has_output()) {
+    boundary_.record_leaving(recording.recorder, recording.copy, activations_.hidden, rows);
+    return {};
+  }
   recording.recorder.set_section(step_part::kSampling);
   return record_sampling(recording);
 }

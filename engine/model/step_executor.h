@@ -16,7 +16,7 @@ namespace hearth {
 
 struct StepTicket {
   size_t copy = 0;  // which copy of the step's inputs and outputs it uses
-  uint32_t logit_rows = 0;
+  uint32_t rows = 0, logit_rows = 0;
   bool with_top = false;
   uint32_t pools = 0;
   bool with_mirostat = false;
@@ -32,6 +32,8 @@ struct StepOutcome {
   std::span<const float> mirostat;  // per logit row, mu after the step, if a row has stages
   // [logit rows, kComparisonParts], if a row is compared: the largest part is its similarity.
   std::span<const float> similarity = {};
+  // [rows, width]: the hidden rows, if the layers do not end with the model's last (engine/ranks).
+  std::span<const float> leaving = {};
 };
 
 // What swaps have moved since the executor was created.

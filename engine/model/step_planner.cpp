@@ -34,16 +34,17 @@ StepPlanner::StepPlanner(const StepPlannerInfo& info)
 // A layer's pipelines also depend on the layer before it, whose partial sums it may add up. The
 // first and the last layer differ from the others.
 void StepPlanner::find_distinct_layers() {
-  const uint32_t count = info_.model.config.layers;
+  const uint32_t first = info_.model.config.first_layer();
+  const uint32_t end = info_.model.config.end_layer();
   std::vector<std::vector<uint32_t>> signatures;
   std::set<std::pair<std::vector<uint32_t>, std::vector<uint32_t>>> seen;
-  for (uint32_t layer = 0; layer < count; ++layer) {
+  for (uint32_t layer = first; layer < end; ++layer) {
     layers_.push_back(layer);
     signatures.push_back(layer_signature(info_.model, layer));
-    const bool ends = layer == 0 || layer + 1 == count;
-    if (layer > 0 && !seen.emplace(signatures[layer - 1], signatures[layer]).second && !ends)
-      continue;
-    if (layer > 0 && distinct_layers_.back() != layer - 1) distinct_layers_.push_back(layer - 1);
+    const bool ends = layer == first || layer + 1 == end;
+    const size_t i = layer - first;
+    if (i > 0 && !seen.emplace(signatures[i - 1], signatures[i]).second && !ends) continue;
+    if (i > 0 && distinct_layers_.back() != layer - 1) distinct_layers_.push_back(layer - 1);
     distinct_layers_.push_back(layer);
   }
 }

@@ -60,6 +60,33 @@ Result<const StepRunner::Recorded*> StepRunner::recorded(const StepBucket& bucke
   return &place->second;
 }
 
+Status StepRunner::finish(size_t copy) {
+  Queue& queue = device_.compute();
+  if (last_use_[copy].timeline == nullptr) return {};
+  HEARTH_TRY(queue.wait(last_use_[copy]));
+  HEARTH_TRY(device_.chain().check(last_use_[copy]));
+  return queue.wait(last_use_[copy]);  // if check() ran it again
+}
+
+Status StepRunner::leave_failed_chain() {
+  if (chained_ == device_.chain().usable()) return {};
+  chained_ = false;
+  Timeline& timeline = device_.compute().timeline();
+  for (auto& [bucket, step] : recorded_)
+    for (CommandBuffer& commands : step.commands)
+      timeline.release_after(timeline.last_submitted(), std::move(commands));
+  recorded_.clear();
+  return activations_.clear_counts(device_);
+}
+
+// Its kernels are compiled, and its input is where it was.
+Status StepRunner::rerun(size_t copy) {
+  HEARTH_TRY(leave_failed_chain());
+  HEARTH_ASSIGN(const Recorded* step, recorded(submitted_[copy]));
+  HEARTH_ASSIGN(last_use_[copy], device_.compute().submit(step->commands[copy]));
+  return {};
+}
+
 Result<const StepRunner::Recorded*> StepRunner::recorded_if_ready(const StepBucket& bucket) {
   if (recorded_.contains(bucket)) return recorded(bucket);
   if (const auto waiting = waiting_.find(bucket); waiting != waiting_.end()) {

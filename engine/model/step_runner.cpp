@@ -40,7 +40,11 @@ StepBucket batch_bucket(const StepBatch& batch) {
 
 StepRunner::StepRunner(Device& device, PipelineStore& pipelines, const Model& model,
                        const StepRunnerOptions& options)
-    : device_(device), pipelines_(pipelines), model_(model), options_(options) {
+    : device_(device),
+      pipelines_(pipelines),
+      model_(model),
+      options_(options),
+      chained_(device.chain().usable()) {
   // There cannot be more logit rows than tokens.
   options_.limits.logit_rows = std::min(options_.limits.logit_rows, options_.limits.rows);
   options_.limits.context = std::min(options_.limits.context, model.context());
@@ -60,6 +64,7 @@ Result<std::unique_ptr<StepRunner>> StepRunner::create(Device& device, PipelineS
 }
 
 StepRunner::~StepRunner() {
+  device_.chain().forget(*this);
   // A lost device has nothing in flight, and a pending wait() has already failed.
   static_cast<void>(device_.compute().wait_idle().ok());
 }
@@ -87,6 +92,7 @@ Status StepRunner::allocate() {
                                             step_input_bytes(device_.caps(), config, limits,
                                                              attention_windows(config).size()),
                                             step_word_bytes(config, limits)));
+  HEARTH_ASSIGN(boundary_, StepBoundary::create(device_, config, bucket_size(limits.rows)));
   planner_.emplace(StepPlannerInfo{.caps = device_.caps(),
                                    .model = model_.plan(),
                                    .limits = limits,
@@ -130,6 +136,8 @@ Status StepRunner::prepare(const StepBatch& batch) {
 
 Result<StepTicket> StepRunner::submit(const StepBatch& batch) {
   HEARTH_TRY(check(batch));
+  HEARTH_TRY(finish(next_copy_));
+  HEARTH_TRY(leave_failed_chain());
   const StepBucket bucket = batch_bucket(batch);
   HEARTH_ASSIGN(const Recorded* step,
                 preparation_ != nullptr ? recorded_or_larger(bucket) : recorded(bucket));
@@ -138,6 +146,7 @@ Result<StepTicket> StepRunner::submit(const StepBatch& batch) {
 
 Result<std::vector<GpuSpan>> StepRunner::profile(const StepBatch& batch) {
   HEARTH_TRY(check(batch));
+  HEARTH_TRY(finish(next_copy_));
   const StepBucket bucket = batch_bucket(batch);
   HEARTH_ASSIGN(const auto timer, GpuTimer::create(device_, kProfiledCommands));
   const StepPlan plan = planner_->plan(bucket);
@@ -150,6 +159,7 @@ Result<std::vector<GpuSpan>> StepRunner::profile(const StepBatch& batch) {
 
 Result<StepTicket> StepRunner::submit(const StepBatch& batch, const Recorded& step) {
   StepTicket ticket{.copy = next_copy_,
+                    .rows = batch.rows(),
                     .logit_rows = static_cast<uint32_t>(batch.logit_rows.size()),
                     .pools = static_cast<uint32_t>(batch.pools.size())};
   for (const params::SamplingRow& row : batch.sampling) {
@@ -157,13 +167,13 @@ Result<StepTicket> StepRunner::submit(const StepBatch& batch, const Recorded& st
     ticket.with_mirostat |= has_stages(row);
   }
   ticket.with_similarity = !batch.compared.empty();
-  Queue& queue = device_.compute();
-  if (last_use_[ticket.copy].timeline != nullptr) HEARTH_TRY(queue.wait(last_use_[ticket.copy]));
-
+  HEARTH_TRY(boundary_.write(ticket.copy, batch.entering));
   HEARTH_TRY(inputs_.write(ticket.copy, batch, step.bucket, step.layout, step.attention,
                            planner_->windows()));
-  HEARTH_ASSIGN(ticket.done, queue.submit(step.commands[ticket.copy]));
+  HEARTH_ASSIGN(ticket.done, device_.compute().submit(step.commands[ticket.copy]));
   last_use_[ticket.copy] = ticket.done;
+  submitted_[ticket.copy] = step.bucket;
+  device_.chain().submitted(*this, ticket.copy, ticket.done);
   // Only after success: if submitting fails, the results of the other copy may not have been read
   // yet.
   next_copy_ = (next_copy_ + 1) % StepInputs::kCopies;
@@ -171,7 +181,7 @@ Result<StepTicket> StepRunner::submit(const StepBatch& batch, const Recorded& st
 }
 
 Result<StepOutcome> StepRunner::wait(const StepTicket& ticket) {
-  HEARTH_TRY(device_.compute().wait(ticket.done));
+  HEARTH_TRY(finish(ticket.copy));
   const Sampled& sampled = sampled_[ticket.copy];
   HEARTH_TRY(sampled.results.invalidate());
   if (ticket.with_top) HEARTH_TRY(sampled.top.invalidate());
@@ -191,6 +201,7 @@ Result<StepOutcome> StepRunner::wait(const StepTicket& ticket) {
     outcome.similarity = similarity_[ticket.copy].view<const float>().first(
         size_t{ticket.logit_rows} * params::kComparisonParts);
   }
+  HEARTH_ASSIGN(outcome.leaving, boundary_.read(ticket.copy, ticket.rows));
   if (ticket.with_mirostat)
     outcome.mirostat = sampled.mirostat.view<const float>().first(ticket.logit_rows);
   return outcome;

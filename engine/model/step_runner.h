@@ -20,6 +20,7 @@
 #include "engine/model/kv_cache.h"
 #include "engine/model/model.h"
 #include "engine/model/step_batch.h"
+#include "engine/model/step_boundary.h"
 #include "engine/model/step_bucket_list.h"
 #include "engine/model/step_executor.h"
 #include "engine/model/step_inputs.h"
@@ -27,6 +28,7 @@
 #include "engine/model/step_preparation.h"
 #include "engine/program/record.h"
 #include "params/sampling.h"
+#include "runtime/chain_guard.h"
 #include "runtime/gpu_timer.h"
 #include "runtime/pipeline.h"
 #include "runtime/result.h"
@@ -54,7 +56,7 @@ struct StepRunnerOptions {
 // Device memory per slot: the sampled id, mirostat's state, the token history and the biases.
 uint64_t slot_bytes();
 
-class StepRunner final : public StepExecutor {
+class StepRunner final : public StepExecutor, private ChainUser {
  public:
   static Result<std::unique_ptr<StepRunner>> create(Device& device, PipelineStore& pipelines,
                                                     const Model& model,
@@ -85,9 +87,9 @@ class StepRunner final : public StepExecutor {
   // The last sampled id of every slot, on the device.
   const Buffer& sampled_ids() const { return sampled_ids_; }
 
-  Status fork_blocks(std::span<const BlockMove> moves) override { return forks_->move(moves); }
-  Status swap_out(std::span<const BlockMove> moves) override { return swaps_out_->move(moves); }
-  Status swap_in(std::span<const BlockMove> moves) override { return swaps_in_->move(moves); }
+  Status fork_blocks(std::span<const BlockMove> moves) override { return move(*forks_, moves); }
+  Status swap_out(std::span<const BlockMove> moves) override { return move(*swaps_out_, moves); }
+  Status swap_in(std::span<const BlockMove> moves) override { return move(*swaps_in_, moves); }
   Result<SwapTraffic> swap_traffic() override;
   Status set_history(uint32_t slot, std::span<const params::TokenCount> tokens) override;
   Status set_biases(uint32_t slot, std::span<const params::TokenBias> biases) override;
@@ -145,6 +147,12 @@ class StepRunner final : public StepExecutor {
   Status record_step(const Recording& recording, const HiddenOutputs& hidden) const;
   Status record_sampling(const Recording& recording) const;
   StepBuffers buffers(size_t copy, const HiddenOutputs& hidden) const;
+  // Waits until nothing uses a copy any more, and its step has run as it should.
+  Status finish(size_t copy);
+  // Once a wait of a chain has failed, drops all recordings and clears what kernels left behind.
+  Status leave_failed_chain();
+  Status rerun(size_t copy) override;
+  Status move(BlockMover& mover, std::span<const BlockMove> moves);
   Result<StepTicket> submit(const StepBatch& batch, const Recorded& step);
   Status check(const StepBatch& batch) const;
   // What sampling rows and commits refer to is in the batch.
@@ -161,6 +169,7 @@ class StepRunner final : public StepExecutor {
   KvCache kv_, host_kv_;
   Activations activations_;
   StepInputs inputs_;
+  StepBoundary boundary_;
   Buffer sampled_ids_, history_lengths_, history_, biases_, mirostat_;
   // The sampled tokens, [logit rows], in host memory, where the step's last kernel writes them.
   struct Sampled {
@@ -179,6 +188,8 @@ class StepRunner final : public StepExecutor {
   uint64_t stalled_steps_ = 0;
   uint64_t steps_ = 0;
   std::array<TimelinePoint, StepInputs::kCopies> last_use_;
+  std::array<StepBucket, StepInputs::kCopies> submitted_;  // the bucket that a copy's step ran in
+  bool chained_;                                           // recordings are chains
   size_t next_copy_ = 0;
 };
 

@@ -1,4 +1,5 @@
-// What a StepRunner keeps per slot: token histories, biases and hidden states.
+// What a StepRunner keeps from step to step: token histories, biases, hidden states, and blocks
+// that are moved. All of it changes only when no step has to run again (runtime/chain_guard.h).
 #include <bit>
 #include <cstring>
 
@@ -19,6 +20,7 @@ uint64_t slot_bytes() {
 
 Status StepRunner::upload(const BufferSlice& to, std::span<const std::byte> bytes) {
   if (bytes.empty()) return {};
+  HEARTH_TRY(device_.chain().settle());
   HEARTH_ASSIGN(Buffer staging,
                 device_.memory().allocate(
                     {.bytes = bytes.size(), .intent = MemoryIntent::kUpload, .name = "slot"}));
@@ -84,7 +86,14 @@ Status StepRunner::allocate_hidden() {
   return {};
 }
 
+Status StepRunner::move(BlockMover& mover, std::span<const BlockMove> moves) {
+  if (moves.empty()) return {};
+  HEARTH_TRY(device_.chain().settle());
+  return mover.move(moves);
+}
+
 Status StepRunner::reserve_hidden(uint32_t slot, uint32_t tokens) {
+  if (hidden_) HEARTH_TRY(device_.chain().settle());
   if (tokens == 0) {
     if (hidden_) hidden_->release(slot);
     return {};

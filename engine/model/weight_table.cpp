@@ -169,8 +169,7 @@ std::vector<SegmentPlan> plan_segments(const WeightSpec& spec, const ModelFile& 
   for (const WeightPart& part : spec.parts) {
     const ModelTensor* tensor = file.find(part.tensor);
     if (tensor == nullptr) return {};
-    const bool in_f32 =
-        spec.is_vector || (spec.in_f32 && format_info(tensor->format).is_float());
+    const bool in_f32 = spec.is_vector || (spec.in_f32 && format_info(tensor->format).is_float());
     const WeightFormat format = in_f32 ? WeightFormat::kF32 : tensor->format;
     if (segments.empty() || (!spec.is_vector && segments.back().format != format))
       segments.push_back({.format = format, .cols = spec.is_vector ? 0 : spec.cols});

@@ -58,9 +58,9 @@ struct WeightSpec {
   bool is_vector = false;  // norms and biases: concatenated, f32 on the device
   bool optional = false;   // all parts are present or none
   bool in_f32 = false;     // a matrix of floats that is F32 on the device
-  // A matrix, or a vector, for each expert: its rows of every projection, one after the other. There
-  // is one part per projection, with the rows of all experts, or, in files with a tensor for each
-  // expert, one part per projection and expert, projection by projection.
+  // A matrix, or a vector, for each expert: its rows of every projection, one after the other.
+  // There is one part per projection, with the rows of all experts, or, in files with a tensor for
+  // each expert, one part per projection and expert, projection by projection.
   uint32_t experts = 0, projections = 1;
 
   bool has_part_per_expert() const { return parts.size() > projections; }
@@ -92,6 +92,11 @@ class WeightTable {
   void known(std::string tensor) { known_.push_back(std::move(tensor)); }
 
   const std::vector<WeightSpec>& specs() const { return specs_; }
+  // Drops all weights but those for which wanted(spec) is true.
+  template <class Wanted>
+  void keep(Wanted wanted) {
+    std::erase_if(specs_, [&](const WeightSpec& spec) { return !wanted(spec); });
+  }
 
   // Checks that all tensors are present, with the right shape and a supported format, and that
   // there are no others. The error names the tensor.
@@ -114,6 +119,8 @@ struct SegmentPlan {
   // REQUIRES: experts. From the matrix of one expert to the next.
   uint64_t expert_stride() const;
   uint64_t expert_rows() const { return rows / experts; }
+  // Of the matrix, or of each expert's.
+  uint64_t matrix_rows() const { return experts > 0 ? expert_rows() : rows; }
 };
 
 // Empty for an optional weight that is absent. REQUIRES: the table was checked against the file.

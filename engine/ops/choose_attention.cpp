@@ -3,11 +3,10 @@
 #include <string>
 
 #include "engine/ops/kernel_choice.h"
+#include "engine/ops/tuning/profile.h"
 
 namespace hearth {
 namespace {
-
-constexpr uint32_t kShortContext = 767;  // tokens; the end of a range of step buckets
 
 std::string kernel_name(std::string_view kernel, const AttentionShape& shape) {
   return std::string(kernel) + (shape.sinks ? "_sinks." : ".") +
@@ -25,11 +24,11 @@ uint32_t heads_of_group(const AttentionShape& shape) {
 }
 
 // How many tokens of a sequence a workgroup computes, for tokens x query heads per KV head rows.
-struct Tile {
+struct HeadTile {
   uint32_t tokens, rows;
 };
 
-Tile choose_tile(const AttentionShape& shape, uint32_t most_rows, bool one_token) {
+HeadTile choose_tile(const AttentionShape& shape, uint32_t most_rows, bool one_token) {
   const uint32_t tokens = one_token ? 1 : std::max(1u, most_rows / heads_of_group(shape));
   return {.tokens = tokens, .rows = std::min(most_rows, tokens * heads_of_group(shape))};
 }
@@ -37,18 +36,18 @@ Tile choose_tile(const AttentionShape& shape, uint32_t most_rows, bool one_token
 struct ListPlan {
   uint32_t tokens;  // per tile
   KernelPlan plan;  // except the number of items
-  // Workgroups that fill the device; more would only mean more splits to merge. Prompts have many
-  // anyway.
-  uint32_t wanted_groups = 512;
+  // Workgroups that fill the device; more would only mean more splits to merge. 0: as many as for
+  // any prompt.
+  uint32_t wanted_groups = 0;
   uint32_t split_keys = 128;  // the fewest
 };
 
-GroupCount tile_groups(const AttentionShape& shape, const Tile& tile) {
+GroupCount tile_groups(const AttentionShape& shape, const HeadTile& tile) {
   return {.x = 0, .y = shape.kv_heads * divide_up(tile.tokens * heads_of_group(shape), tile.rows)};
 }
 
 ListPlan choose_cpu(const DeviceCaps& caps, const AttentionShape& shape, bool one_token) {
-  const Tile tile = choose_tile(shape, 4, one_token);
+  const HeadTile tile = choose_tile(shape, 4, one_token);
   return {.tokens = tile.tokens,
           .plan = {.pipeline = {.kernel = general_kernel("attention_subgroup", shape),
                                 .constants = {caps.subgroup_size, shape.head_size, tile.rows},
@@ -66,24 +65,24 @@ struct Pace {
   uint32_t split_keys() const { return subgroups < 4 ? 256 : 128; }
 };
 
-// As measured on an H200 (docs/lab/tuning_attention.md). Over short contexts, start and end
-// dominate: few sequences finish sooner with many subgroups, many sequences with few (about 1,024
-// in all), which then load ahead. Over long contexts, many subgroups with little work each are
-// best.
-Pace choose_pace(const AttentionShape& shape, bool deterministic) {
+// Over short contexts, start and end dominate: few sequences finish sooner with many subgroups,
+// many sequences with few, which then load ahead. Over long contexts, many subgroups with little
+// work each are best.
+Pace choose_pace(const PaceTuning& tuning, const AttentionShape& shape, bool deterministic) {
   const bool halves = shape.kv == KvFormat::kF16;
   const uint32_t usual = halves ? 4 : 8;  // more halves need more registers than they gain
   if (deterministic || shape.bucket.sequence_rows > 1) return {4, usual, false};
-  if (shape.bucket.sequence_tokens > kShortContext) return {8, halves ? 2 : usual, false};
+  if (shape.bucket.sequence_tokens > tuning.short_context) return {8, halves ? 2 : usual, false};
   const uint32_t pairs = shape.bucket.sequences * shape.kv_heads;  // at least one item each
-  const uint32_t share = 1024 / std::max(1u, pairs);
+  const uint32_t share = tuning.subgroups / std::max(1u, pairs);
   // Unpacking Q8_0 needs more registers, of which a large workgroup has fewer per lane.
   if (!halves) return {std::bit_floor(std::clamp(share, 2u, 4u)), usual, false};
   return {std::bit_floor(std::clamp(share, 2u, 8u)), share >= 4 ? 2u : usual, true};
 }
 
-ListPlan choose_rows(const DeviceCaps& caps, const AttentionShape& shape, bool one_token,
-                     const Pace& pace) {
+ListPlan choose_rows(const DeviceCaps& caps, const PaceTuning& tuning, const AttentionShape& shape,
+                     bool one_token, bool deterministic) {
+  const Pace pace = choose_pace(tuning, shape, deterministic);
   const uint32_t chunk_elements = shape.kv == KvFormat::kF16 ? 8 : 16;
   const uint32_t chunks = std::max(1u, shape.head_size / chunk_elements);
   const uint32_t lanes = std::min(caps.subgroup_size, std::bit_ceil(chunks));
@@ -92,7 +91,7 @@ ListPlan choose_rows(const DeviceCaps& caps, const AttentionShape& shape, bool o
   // Registers: a slice of the query and of the result for every row, the chunks of a run's keys and
   // values, a score for every row and key.
   const uint32_t most_rows = std::clamp(64 / (slice_chunks * chunk_elements), 1u, 8u);
-  const Tile tile = choose_tile(shape, most_rows, one_token);
+  const HeadTile tile = choose_tile(shape, most_rows, one_token);
   const uint32_t run =
       std::bit_floor(std::clamp(std::min(pace.in_flight / slice_chunks, 32 / tile.rows), 1u, 8u));
 
@@ -109,36 +108,34 @@ ListPlan choose_rows(const DeviceCaps& caps, const AttentionShape& shape, bool o
                                               pace.overlap ? 1u : 0u},
                                 .subgroup_size = caps.subgroup_size},
                    .groups = tile_groups(shape, tile)},
-          .wanted_groups = 2048 / pace.subgroups,
+          .wanted_groups = 2 * tuning.subgroups / pace.subgroups,
           .split_keys = pace.split_keys()};
 }
 
-// The same for attention_direct: about 1,024 subgroups in all, of which few fit on a
-// multiprocessor. With Q8_0 and long contexts 2 per item are too few: 64 x 2048 tokens take 164 us,
-// and 121 with 4.
-Pace choose_direct_pace(const AttentionShape& shape) {
+// The same for attention_direct, of whose subgroups few fit on a multiprocessor. With Q8_0 and long
+// contexts 2 per item are too few: 64 x 2048 tokens take 164 us on an H200, and 121 with 4.
+Pace choose_direct_pace(const PaceTuning& tuning, const AttentionShape& shape) {
   const uint32_t pairs = std::max(1u, shape.bucket.sequences * shape.kv_heads);
-  if (shape.bucket.sequence_tokens > kShortContext)
-    return {pairs < 512 || shape.kv != KvFormat::kF16 ? 4u : 2u, 0, true};
-  return {std::bit_floor(std::clamp(1024 / pairs, 1u, 8u)), 0, true};
+  if (shape.bucket.sequence_tokens > tuning.short_context)
+    return {pairs < tuning.subgroups / 2 || shape.kv != KvFormat::kF16 ? 4u : 2u, 0, true};
+  return {std::bit_floor(std::clamp(tuning.subgroups / pairs, 1u, 8u)), 0, true};
 }
 
-// A step of one token also waits for instructions to be fetched. The large code of attention_direct
-// for heads of 128 slows all kernels down, and over few keys it gains nothing. Measured in one run
-// on an H200, tokens/s with attention_direct and attention_rows: 16 layers of 8b Q4_K_M 979 and
-// 1,008 from an empty context, 780 and 758 after 16,000 tokens; 1b, with heads of 64, 1,276 and
-// 1,243 from an empty context.
-bool too_little_for_direct(const AttentionShape& shape) {
-  return shape.bucket.sequences == 1 && shape.bucket.sequence_rows == 1 && shape.head_size > 64 &&
-         shape.bucket.sequence_tokens <= kShortContext;
+// A step of one token also waits for instructions to be fetched, and the code of attention_direct
+// for large heads is large.
+bool too_little_for_direct(const PaceTuning& tuning, const AttentionShape& shape) {
+  return shape.bucket.sequences == 1 && shape.bucket.sequence_rows == 1 &&
+         shape.head_size > tuning.short_direct_head &&
+         shape.bucket.sequence_tokens <= tuning.short_context;
 }
 
 // For devices with a known fragment layout: single tokens, if the heads of a KV head fit into half
 // a fragment.
-std::optional<ListPlan> choose_direct(const DeviceCaps& caps, const AttentionShape& shape) {
-  const Pace pace = choose_direct_pace(shape);
+std::optional<ListPlan> choose_direct(const DeviceCaps& caps, const PaceTuning& tuning,
+                                      const AttentionShape& shape) {
+  const Pace pace = choose_direct_pace(tuning, shape);
   constexpr uint32_t kLanes = 32, kKeyLanes = 4, kRunKeys = 16, kMostRows = 8;
-  const Tile tile = choose_tile(shape, kMostRows, true);
+  const HeadTile tile = choose_tile(shape, kMostRows, true);
   const uint32_t query_bytes = tile.rows * shape.head_size * 4;
   const uint32_t subgroup_bytes = tile.rows * (shape.head_size + 2) * 4;
   if (!caps.features.lane_fragments || shape.f32_only || shape.head_size % 64 != 0 ||
@@ -153,7 +150,7 @@ std::optional<ListPlan> choose_direct(const DeviceCaps& caps, const AttentionSha
                                                       kKeyLanes, kRunKeys, pace.overlap ? 1u : 0u},
                                         .subgroup_size = kLanes},
                            .groups = tile_groups(shape, tile)},
-                  .wanted_groups = 1024 / pace.subgroups,
+                  .wanted_groups = tuning.subgroups / pace.subgroups,
                   .split_keys = pace.split_keys()};
 }
 
@@ -188,7 +185,7 @@ std::optional<ListPlan> choose_lanes(const DeviceCaps& caps, const AttentionShap
   const bool halves = shape.kv == KvFormat::kF16;
   const uint32_t subgroups = halves ? 4 : 8, keys = halves ? 32 : 64;
   const uint32_t shared_bytes = 2 * keys * shape.head_size * 2 + 16;
-  const Tile tile{.tokens = subgroups * kSubgroupRows / heads_of_group(shape),
+  const HeadTile tile{.tokens = subgroups * kSubgroupRows / heads_of_group(shape),
                   .rows = subgroups * kSubgroupRows};
   if (!caps.features.lane_fragments || shape.head_size % 32 != 0 || shape.head_size > 128 ||
       tile.tokens == 0 || shared_bytes > caps.limits.max_shared_bytes ||
@@ -226,7 +223,7 @@ std::optional<ListPlan> choose_matrix_tile(const DeviceCaps& caps, const Attenti
   CoopmatShape halves = *matrix;
   halves.c = halves.result = ScalarType::kF16;
   const bool direct = std::ranges::find(caps.coopmat_shapes, halves) != caps.coopmat_shapes.end();
-  const Tile tile{.tokens = rows / heads_of_group(shape), .rows = rows};
+  const HeadTile tile{.tokens = rows / heads_of_group(shape), .rows = rows};
   return ListPlan{
       .tokens = tile.tokens,
       .plan = {.pipeline = {.kernel = kernel_name("attention_tile", shape),
@@ -240,9 +237,10 @@ std::optional<ListPlan> choose_matrix_tile(const DeviceCaps& caps, const Attenti
 ListPlan choose_few(const DeviceCaps& caps, const AttentionShape& shape, bool one_token,
                     bool deterministic) {
   if (is_cpu(caps)) return choose_cpu(caps, shape, one_token);
-  if (one_token && !deterministic && !shape.bucket.trees && !too_little_for_direct(shape))
-    if (const std::optional<ListPlan> direct = choose_direct(caps, shape)) return *direct;
-  return choose_rows(caps, shape, one_token, choose_pace(shape, deterministic));
+  const PaceTuning tuning = tuning_profile(caps).attention;
+  if (one_token && !deterministic && !shape.bucket.trees && !too_little_for_direct(tuning, shape))
+    if (const std::optional<ListPlan> direct = choose_direct(caps, tuning, shape)) return *direct;
+  return choose_rows(caps, tuning, shape, one_token, deterministic);
 }
 
 }  // namespace
@@ -257,7 +255,8 @@ AttentionPlan choose_attention(const DeviceCaps& caps, const AttentionShape& sha
   const bool one_token =
       deterministic || (many && !shape.bucket.trees) || shape.bucket.sequence_rows <= 1;
   const ListPlan few = choose_few(caps, shape, one_token, deterministic);
-  const uint32_t wanted_groups = many ? many->wanted_groups : few.wanted_groups;
+  const uint32_t wanted_groups =
+      many ? tuning_profile(caps).attention.prompt_groups : few.wanted_groups;
   AttentionPlan plan{
       .few = few.plan,
       .tuning = {.few_tokens = few.tokens,

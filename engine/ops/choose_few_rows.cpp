@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "engine/ops/choose_tile.h"
+#include "engine/ops/tuning/profile.h"
 #include "params/matmul.h"
 
 namespace hearth {
@@ -14,18 +15,11 @@ constexpr uint32_t kColumnRows = 8;  // rows of x per fragment
 constexpr uint32_t kRoundOutputs = 16;
 constexpr size_t kGateConstant = 7, kNormPartConstant = 9;
 
-// The subgroups for which a multiprocessor has registers, and the blocks of x that each keeps.
-struct Team {
-  uint32_t subgroups, blocks;
-};
-
-// As measured on an H200: with quantized weights, many subgroups let some decode while others wait.
-// Floats only wait for loads, so a subgroup should have many in flight; a second column leaves no
-// registers for that, and tiles are faster.
-std::optional<Team> team_for(WeightFormat format, uint32_t columns) {
+std::optional<FewRowsTeam> team_for(const DeviceCaps& caps, WeightFormat format, uint32_t columns) {
+  const FewRowsTuning tuning = tuning_profile(caps).few_rows;
   const bool floats = format_info(format).is_float();
-  if (columns == 1) return floats ? Team{16, 2} : Team{32, 1};
-  if (columns == 2 && !floats) return Team{16, 2};
+  if (columns == 1) return floats ? tuning.floats : tuning.quantized;
+  if (columns == 2 && !floats) return tuning.quantized_two_columns;
   return std::nullopt;
 }
 
@@ -42,7 +36,7 @@ uint64_t norm_state_bytes(uint32_t groups) {
 
 std::optional<MatmulPlan> choose_few_rows(const DeviceCaps& caps, const MatmulShape& shape) {
   const uint32_t columns = divide_up(shape.rows, kColumnRows);
-  const std::optional<Team> team = team_for(shape.format, columns);
+  const std::optional<FewRowsTeam> team = team_for(caps, shape.format, columns);
   if (!team || !caps.features.lane_fragments || !matrix_units(caps, shape.format) ||
       shape.inputs % kBlock != 0 || team->subgroups * kLanes > caps.limits.max_group_invocations ||
       shared_bytes(team->subgroups, columns) > caps.limits.max_shared_bytes)

@@ -4,6 +4,7 @@
 #include "engine/ops/choose_few_rows.h"
 #include "engine/ops/choose_tile.h"
 #include "engine/ops/kernel_choice.h"
+#include "engine/ops/tuning/profile.h"
 #include "params/matmul.h"
 
 namespace hearth {
@@ -16,6 +17,9 @@ constexpr size_t kTeamNorm = 7, kTeamGate = 8;
 
 // No device guarantees more subgroups per workgroup.
 constexpr uint32_t kMostSubgroups = 32;
+
+// Lanes of matvec_team for which a multiprocessor has room, more or less.
+constexpr uint32_t kResidentLanes = 1024;
 
 // How many rows of x an invocation of matmul_invocation computes. Decoding weights takes a CPU as
 // long as multiplying 2.4 rows by them (measured, 32000 x 288 weights of Q8_0). There are few
@@ -78,32 +82,27 @@ TeamStep team_step(const DeviceCaps& caps, uint32_t chunks, uint32_t most_lanes)
           lane_chunks};
 }
 
-// One vector in float arithmetic. Numbers as measured on an H200: in a chain it is best to fill a
-// multiprocessor with one workgroup that stays for all rounds, with eight loads in flight per lane;
-// then there are few workgroups to wait for, and all finish at about the same time. If that takes
-// too many rounds, smaller workgroups follow each other. Empty if a lane's part of a row would be
-// too large.
+// One vector in float arithmetic. Empty if a lane's part of a row would be too large.
 std::optional<MatmulPlan> choose_team(const DeviceCaps& caps, const MatmulShape& shape) {
-  constexpr uint32_t kLoads = 8, kLargeLanes = 1024, kSmallLanes = 256;
-  constexpr uint32_t kMaxRounds = 14, kSmallRounds = 8;  // their sums fit into 16 KiB
+  const TeamTuning tuning = tuning_profile(caps).team;
   const uint32_t chunks = shape.inputs / (shape.format == WeightFormat::kF32 ? 4 : 8);
   const auto fit = [&](uint32_t lanes) {
     return group_size(caps, std::min(lanes, kMostSubgroups * caps.subgroup_size));
   };
   const auto outputs_of = [&](const TeamStep& team) {
-    return std::bit_floor(
-        std::min({std::max(kLoads / team.lane_chunks, 1u), caps.subgroup_size, shape.outputs}));
+    return std::bit_floor(std::min(
+        {std::max(tuning.loads / team.lane_chunks, 1u), caps.subgroup_size, shape.outputs}));
   };
-  uint32_t most = fit(caps.features.ordered_groups ? kLargeLanes : kSmallLanes);
+  uint32_t most = fit(caps.features.ordered_groups ? tuning.chained_lanes : tuning.lanes);
   TeamStep team = team_step(caps, chunks, most);
-  if (team.lane_chunks > kLoads) return std::nullopt;
-  const uint32_t device_groups = multiprocessors(caps) * (kLargeLanes / most);
+  if (team.lane_chunks > tuning.loads) return std::nullopt;
+  const uint32_t device_groups = multiprocessors(caps) * (kResidentLanes / most);
   uint32_t rounds =
       divide_up(shape.outputs, outputs_of(team) * (most / team.lanes) * device_groups);
-  if (rounds > kMaxRounds) {
-    most = std::min(most, fit(std::max(chunks / 2, kSmallLanes)));
+  if (rounds > tuning.most_rounds) {
+    most = std::min(most, fit(std::max(chunks / 2, tuning.lanes)));
     team = team_step(caps, chunks, most);
-    rounds = kSmallRounds;
+    rounds = tuning.small_rounds;
   }
   const uint32_t outputs = outputs_of(team), teams = most / team.lanes;
   const uint32_t lanes = team.lanes * teams;
@@ -121,7 +120,8 @@ constexpr uint32_t kMostPieces = 4;
 
 // The most lanes per workgroup of matvec_integer. Devices with small subgroups have few of them.
 uint32_t integer_lanes(const DeviceCaps& caps) {
-  return group_size(caps, std::min(512u, 16 * caps.subgroup_size));
+  return group_size(caps,
+                    std::min(tuning_profile(caps).integer.most_lanes, 16 * caps.subgroup_size));
 }
 
 // The most lanes that can divide a row of weights among them.
@@ -141,7 +141,7 @@ bool integer_fits(const DeviceCaps& caps, uint32_t inputs) {
 
 // A workgroup converts x to integers, so it should use them for many outputs, in several teams if a
 // row needs few lanes. But there must be workgroups for all multiprocessors, and two small ones on
-// each, so that one loads while the other waits. Numbers as measured on an H200.
+// each, so that one loads while the other waits.
 MatmulPlan choose_integer(const DeviceCaps& caps, const MatmulShape& shape, uint32_t rows) {
   constexpr uint32_t kMostRows = 4;
   const uint32_t rows_at_once = std::bit_ceil(std::min(rows, kMostRows));
@@ -150,23 +150,24 @@ MatmulPlan choose_integer(const DeviceCaps& caps, const MatmulShape& shape, uint
   // No more lanes than needed with that number of pieces each.
   const uint32_t team =
       divide_up(divide_up(row_pieces, pieces), caps.subgroup_size) * caps.subgroup_size;
-  constexpr uint32_t kGroupLanes = 256, kMostTeams = 8;
-  const uint32_t teams =
-      std::bit_floor(std::clamp(std::min(kGroupLanes, integer_lanes(caps)) / team, 1u, kMostTeams));
+  const IntegerTuning tuning = tuning_profile(caps).integer;
+  constexpr uint32_t kMostTeams = 8;
+  const uint32_t teams = std::bit_floor(
+      std::clamp(std::min(tuning.group_lanes, integer_lanes(caps)) / team, 1u, kMostTeams));
   // A multiprocessor has registers for only one large workgroup, which then loads more at a time.
-  const bool large = team > kGroupLanes;
+  const bool large = team > tuning.group_lanes;
   const uint32_t resident = large ? 1 : 2;
   const uint32_t all_teams = teams * multiprocessors(caps) * resident;
   const uint32_t most_rows = large ? 1 : 2;
   const uint32_t all_outputs = shape.outputs + shape.sibling_outputs;
   uint32_t outputs = std::max(1u, (rows_at_once > most_rows ? 2 : 4) / pieces);
   // Pieces of Q4_0 have so few words that there are registers for more, if enough rounds are left.
-  if (shape.format == WeightFormat::kQ4_0 && rows_at_once == 1 && outputs == 4 &&
-      all_outputs > 16 * all_teams)
+  if (tuning.wide_q4_0 && shape.format == WeightFormat::kQ4_0 && rows_at_once == 1 &&
+      outputs == 4 && all_outputs > 16 * all_teams)
     outputs = 8;
   outputs = std::bit_floor(std::min(outputs, shape.outputs));
-  constexpr uint32_t kMaxRounds = 16;
-  const uint32_t rounds = std::clamp(divide_up(all_outputs, outputs * all_teams), 1u, kMaxRounds);
+  const uint32_t rounds =
+      std::clamp(divide_up(all_outputs, outputs * all_teams), 1u, tuning.most_rounds);
   const uint32_t lanes = team * teams;
   return {.multiply = {.pipeline = {.kernel = variant("matvec_integer", shape.format),
                                     .constants = {lanes, kNoEpilogue, rows_at_once, outputs, pieces,

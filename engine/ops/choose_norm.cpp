@@ -1,4 +1,5 @@
 #include "engine/ops/kernel_choice.h"
+#include "engine/ops/tuning/profile.h"
 
 namespace hearth {
 namespace {
@@ -9,9 +10,10 @@ constexpr uint32_t kMostKept = 8;  // vec4 values that an invocation keeps in re
 
 KernelPlan choose_rms_norm(const DeviceCaps& caps, const RmsNormShape& shape, bool deterministic) {
   // A single row finishes sooner with a large workgroup. Several rows finish sooner with fewer
-  // lanes each (64 rows of 4096 on an H200: 2.8 us with 512, 3.3 with 1024). The order of the sum
-  // depends on this.
-  const uint32_t most_lanes = shape.rows == 1 && !deterministic ? 1024 : 512;
+  // lanes each. The order of the sum depends on this.
+  const NormTuning tuning = tuning_profile(caps).norm;
+  const uint32_t most_lanes =
+      shape.rows == 1 && !deterministic ? tuning.one_row_lanes : tuning.lanes;
   // On a CPU a workgroup of one subgroup needs no barrier. On a GPU each row has one workgroup,
   // wide enough that each lane reads a few vec4 at once and keeps them until the sum is known.
   const uint32_t lanes = is_cpu(caps)

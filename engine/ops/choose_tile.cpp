@@ -7,7 +7,7 @@
 
 #include <fmt/format.h>
 
-#include "engine/ops/tile_table.h"
+#include "engine/ops/tuning/profile.h"
 
 namespace hearth {
 namespace {
@@ -18,6 +18,23 @@ size_t gate_constant(TileKernel kernel) {
   return kernel == TileKernel::kDirect ? 8 : kernel == TileKernel::kWide ? 9 : 14;
 }
 size_t share_constant(TileKernel kernel) { return kernel == TileKernel::kWide ? 5 : 17; }
+
+// Tiles without matrix units: four by four results per lane.
+constexpr Tile scalar(uint32_t rows, uint32_t outputs, uint32_t resident) {
+  return {.rows = rows,
+          .outputs = outputs,
+          .inputs = 32,
+          .part_rows = 4,
+          .part_outputs = 4,
+          .resident = resident,
+          .kernel = TileKernel::kScalar};
+}
+constexpr Tile kScalarTiles[] = {scalar(16, 64, 4), scalar(32, 64, 4), scalar(64, 64, 2)};
+
+std::span<const Tile> tiles_for(const TilesTuning& tuning, WeightFormat format, bool coopmat) {
+  if (!coopmat) return kScalarTiles;
+  return format_info(format).is_float() ? tuning.floats : tuning.quantized;
+}
 
 // Whether lanes fill fragments of 16 rows and this many outputs themselves.
 bool lanes_make_fragments(const Tile& tile) {
@@ -120,20 +137,20 @@ uint64_t share_inputs(const MatmulShape& shape, const Tile& tile, uint32_t split
 }
 
 // The time of a product, up to a factor: the number of waves times the work of one workgroup.
-// Writing and reading partial sums takes as long as kPartInputs more inputs, twice that if there
-// are several tiles of rows; if the last workgroup of a tile adds them up, kLastInputs and
-// kEachInputs per split.
-uint64_t cost(const DeviceCaps& caps, const MatmulShape& shape, const Choice& choice) {
-  constexpr uint64_t kPartInputs = 256, kLastInputs = 256, kEachInputs = 160;
+uint64_t cost(const DeviceCaps& caps, const TilesTuning& tuning, const MatmulShape& shape,
+              const Choice& choice) {
   const auto& [tile, splits, last_splits, across, rest] = choice;
   const uint32_t groups = tile_count(shape, tile) * splits;
   const bool rereads_weights = shape.rows > tile.rows;
-  const uint64_t part_inputs = splits == 1 ? 0 : rereads_weights ? 2 * kPartInputs : kPartInputs;
+  const uint64_t part_inputs = splits == 1       ? 0
+                               : rereads_weights ? 2 * tuning.part_inputs
+                                                 : tuning.part_inputs;
   uint64_t inputs = divide_up(groups, groups_at_once(caps, tile)) *
                     (share_inputs(shape, tile, splits) + part_inputs);
   if (last_splits > 1)
     inputs = groups / groups_at_once(caps, tile) * share_inputs(shape, tile, 1) +
-             share_inputs(shape, tile, last_splits) + kLastInputs + kEachInputs * last_splits;
+             share_inputs(shape, tile, last_splits) + tuning.last_inputs +
+             tuning.last_split_inputs * last_splits;
   const auto weigh = [&](uint64_t tile_inputs, const Tile& of) {
     const uint64_t percent = of.percent + (rereads_weights ? of.reread_percent : 0);
     return tile_inputs * of.rows * of.outputs * percent;
@@ -145,8 +162,8 @@ uint64_t cost(const DeviceCaps& caps, const MatmulShape& shape, const Choice& ch
 // The ways to split k: for all tiles if there are too few for the device, otherwise only for those
 // after the last full wave. Products of few rows, which are limited by memory rather than
 // arithmetic, were only timed with equal splits.
-std::vector<Choice> ways_to_split(const DeviceCaps& caps, const MatmulShape& shape,
-                                  const Tile& tile) {
+std::vector<Choice> ways_to_split(const DeviceCaps& caps, const TilesTuning& tuning,
+                                  const MatmulShape& shape, const Tile& tile) {
   constexpr uint32_t kMostSplits = 16, kMostLastSplits = 8, kFewestSteps = 4;
   const uint32_t tiles = tile_count(shape, tile), at_once = groups_at_once(caps, tile);
   const uint32_t steps = divide_up(shape.inputs, tile.inputs);
@@ -154,7 +171,7 @@ std::vector<Choice> ways_to_split(const DeviceCaps& caps, const MatmulShape& sha
     return std::min({at_once / shared_tiles, steps / kFewestSteps,
                      divide_up(shape.inputs, unit_inputs(tile)), limit});
   };
-  const bool many = tile.rows >= kManyRows;
+  const bool many = tile.rows >= tuning.many_rows;
   std::vector<Choice> ways = {{.tile = tile}};
   for (uint32_t splits = 2; splits <= most(tiles, kMostSplits); ++splits)
     if (many || tile.round == 0 || steps % (tile.round * splits) == 0)
@@ -192,11 +209,12 @@ std::optional<Choice> with_smaller_rest(const DeviceCaps& caps, const MatmulShap
 
 // The tiles that fit on the device and suit the product: those with the fewest rows that hold it,
 // or all large ones.
-std::vector<Tile> candidates(const DeviceCaps& caps, const MatmulShape& shape, bool coopmat) {
+std::vector<Tile> candidates(const DeviceCaps& caps, const TilesTuning& tuning,
+                             const MatmulShape& shape, bool coopmat) {
   std::vector<Tile> tiles;
-  std::ranges::copy_if(tiles_for(caps, shape.format, coopmat), std::back_inserter(tiles),
+  std::ranges::copy_if(tiles_for(tuning, shape.format, coopmat), std::back_inserter(tiles),
                        [&](const Tile& tile) { return fits(caps, shape, tile); });
-  const uint32_t many = std::min(kManyRows, tiles.back().rows);
+  const uint32_t many = std::min(tuning.many_rows, tiles.back().rows);
   const auto holding =
       std::ranges::find_if(tiles, [&](const Tile& tile) { return tile.rows >= shape.rows; });
   const bool one = shape.rows <= many && holding != tiles.end();
@@ -209,14 +227,15 @@ std::vector<Tile> candidates(const DeviceCaps& caps, const MatmulShape& shape, b
 Choice choose(const DeviceCaps& caps, const MatmulShape& shape, bool coopmat) {
   Choice best;
   uint64_t least = std::numeric_limits<uint64_t>::max();
-  const std::vector<Tile> tiles = candidates(caps, shape, coopmat);
+  const TilesTuning tuning = tuning_profile(caps).tiles;
+  const std::vector<Tile> tiles = candidates(caps, tuning, shape, coopmat);
   for (Tile tile : tiles) {
     tile.round = round_for(caps, tile, shape.inputs);
-    std::vector<Choice> ways = ways_to_split(caps, shape, tile);
+    std::vector<Choice> ways = ways_to_split(caps, tuning, shape, tile);
     for (const Tile& rest : tiles)
       if (const auto way = with_smaller_rest(caps, shape, tile, rest)) ways.push_back(*way);
     for (const Choice& choice : ways) {
-      const uint64_t time = cost(caps, shape, choice);
+      const uint64_t time = cost(caps, tuning, shape, choice);
       if (time >= least) continue;
       least = time;
       best = choice;
@@ -316,7 +335,8 @@ void leave_parts(const DeviceCaps& caps, const MatmulShape& shape, uint32_t spli
 std::vector<RowTile> row_tiles(const DeviceCaps& caps, const MatmulShape& shape, bool coopmat) {
   constexpr size_t kScalarGate = 8;
   std::vector<RowTile> all;
-  for (Tile tile : tiles_for(caps, shape.format, coopmat)) {
+  const TilesTuning tuning = tuning_profile(caps).tiles;
+  for (Tile tile : tiles_for(tuning, shape.format, coopmat)) {
     if (!fits(caps, shape, tile)) continue;
     const bool scalar = tile.kernel == TileKernel::kScalar;
     const uint32_t fragment = scalar ? 1

@@ -30,6 +30,8 @@ Status check_experts(const ExpertsPlan& plan, const Experts& op) {
   if (op.scratch.bytes < plan.scratch_bytes)
     return Error{ErrorKind::kInvalid,
                  fmt::format("these experts need {} bytes of scratch", plan.scratch_bytes)};
+  if (op.leaves_parts && plan.group)
+    return Error{ErrorKind::kInvalid, "results that are grouped by expert cannot be left"};
   if (plan.tiles > kMostExpertTiles)
     return Error{ErrorKind::kInvalid,
                  fmt::format("{} tiles of experts are more than {}", plan.tiles, kMostExpertTiles)};
@@ -88,6 +90,16 @@ Status record_expert_product(CommandRecorder& recorder, PipelineStore& pipelines
 }
 
 }  // namespace
+
+std::optional<PartsPlan> plan_expert_parts(const ExpertsPlan& plan, const ExpertsShape& shape) {
+  if (plan.group) return std::nullopt;
+  const ExpertScratch::Part& results = expert_scratch(plan, shape).results;
+  return PartsPlan{.offset = results.offset,
+                   .bytes = results.bytes,
+                   .splits = shape.used,
+                   .row_stride = shape.used * shape.width,
+                   .split_stride = shape.width};
+}
 
 Status record_experts(CommandRecorder& recorder, PipelineStore& pipelines, const ExpertsPlan& plan,
                       const Experts& op) {
@@ -155,6 +167,7 @@ Status record_experts(CommandRecorder& recorder, PipelineStore& pipelines, const
                                    {.x = hidden, .y = results, .scales = scales}, shape.mlp_width,
                                    shape.width));
 
+  if (op.leaves_parts) return {};
   HEARTH_ASSIGN(const Pipeline* combine, pipelines.get(plan.combine.pipeline));
   recorder.dispatch({.pipeline = *combine,
                      .push = params::CombineExperts{.x = results.address(),

@@ -17,6 +17,7 @@
 #include <optional>
 
 #include "engine/ops/kernel_choice.h"
+#include "engine/ops/matmul.h"
 #include "runtime/buffer.h"
 #include "runtime/command_recorder.h"
 #include "runtime/pipeline.h"
@@ -81,8 +82,14 @@ struct Experts {
   ExpertWeights gate_up;  // [2 * mlp_width, width] each, gates first
   ExpertWeights down;     // [width, mlp_width] each
   BufferSlice scratch;    // plan.scratch_bytes
+  // Leaves each expert's result in the scratch memory, as plan_expert_parts() says, instead of
+  // adding them to y.
+  bool leaves_parts = false;
   ExpertsShape shape;
 };
+
+// Where the results are that the next op can add up; empty if they are grouped by expert. Pure.
+std::optional<PartsPlan> plan_expert_parts(const ExpertsPlan& plan, const ExpertsShape& shape);
 
 // Records the kernels. Fails if they do not support the shape, if scratch memory is too small, or
 // if a kernel cannot be compiled.

@@ -14,6 +14,8 @@ std::string_view product_part(WeightRole weight) {
       return step_part::kGateUp;
     case WeightRole::kDown:
       return step_part::kDown;
+    case WeightRole::kRouter:
+      return step_part::kRouter;
     default:
       return step_part::kLogits;
   }
@@ -67,16 +69,36 @@ void Builder::rope_kv(WeightRole qkv) {
 }
 
 void Builder::attention() {
-  append(step_part::kAttention, AttentionOp{.width = config_.q_width(),
-                                            .window = config_.layer_window(layer_),
-                                            .scale = config_.attention_scale,
-                                            .soft_cap = config_.attention_soft_cap});
+  AttentionOp op{.width = config_.q_width(),
+                 .window = config_.layer_window(layer_),
+                 .scale = config_.attention_scale,
+                 .soft_cap = config_.attention_soft_cap};
+  if (config_.attention_sinks) op.sinks = name(WeightRole::kSinks);
+  append(step_part::kAttention, op);
 }
 
 void Builder::activation(WeightRole gate_up) {
   append(step_part::kActivation, ActivationOp{.weight = name(gate_up),
                                               .width = config_.mlp_width,
                                               .activation = config_.activation});
+}
+
+void Builder::add_experts(Value y, Value x, Value routed) {
+  append(step_part::kExperts,
+         ExpertsOp{.y = y,
+                   .x = x,
+                   .routed = routed,
+                   .gate_up = name(WeightRole::kExpertGateUp),
+                   .gate_up_bias = name(WeightRole::kExpertGateUpBias),
+                   .down = name(WeightRole::kExpertDown),
+                   .down_bias = name(WeightRole::kExpertDownBias),
+                   .shape = {.experts = config_.experts,
+                             .used = config_.used_experts,
+                             .width = config_.width,
+                             .mlp_width = config_.mlp_width,
+                             .activation = config_.limited_activation ? ExpertActivation::kLimited
+                                                                      : ExpertActivation::kSilu,
+                             .over_all = config_.weights_over_all}});
 }
 
 void Builder::logits(WeightRole weight) {

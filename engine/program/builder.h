@@ -37,6 +37,8 @@ class Builder {
   void attention();
   // mlp = activation(gate) * up, both from gate_up
   void activation(WeightRole gate_up = WeightRole::kGateUp);
+  // y += experts(x), chosen by `routed`
+  void add_experts(Value y, Value x, Value routed);
   // logits = cap(weight * normed)
   void logits(WeightRole weight);
 

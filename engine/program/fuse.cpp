@@ -109,6 +109,18 @@ class Planner {
             .kernel = {}};
   }
 
+  PlannedExperts plan(const ExpertsOp& op, uint32_t rows) {
+    PlannedExperts planned{.op = op, .plan = {}};
+    ExpertsShape& shape = planned.op.shape;
+    shape.rows = rows;
+    shape.gate_up = input_.weights.get(op.gate_up).front().format;
+    shape.down = input_.weights.get(op.down).front().format;
+    planned.plan = choose_experts(input_.caps, shape, input_.deterministic);
+    planned.has_gate_up_bias = input_.weights.has(op.gate_up_bias);
+    planned.has_down_bias = input_.weights.has(op.down_bias);
+    return planned;
+  }
+
   PlannedPick plan(const PickOp& op, uint32_t rows) {
     const GatherRowsShape shape{.rows = rows, .width = op.width, .source_rows = op.source_rows};
     return {.op = op, .shape = shape, .kernel = choose_gather_rows(input_.caps, shape)};
@@ -163,6 +175,7 @@ StepPlan fuse(const FuseInput& input, std::span<const Op> ops) {
   add_in_norms(step.ops);
   if (input.fusion) {
     leave_partial_sums(input.matmul_scratch_bytes, step.ops);
+    leave_expert_results(step.ops);
     write_preferred_forms(step.attention, step.ops);
     gate_in_products(step.ops);
     norm_in_products(step.ops);

@@ -144,6 +144,17 @@ void leave_partial_sums(uint64_t scratch_bytes, PlannedOps& ops) {
   }
 }
 
+void leave_expert_results(PlannedOps& ops) {
+  for (size_t i = 0; i + 1 < ops.size(); ++i) {
+    PlannedExperts* experts = ops[i].as<PlannedExperts>();
+    PlannedNorm* norm = ops[i + 1].as<PlannedNorm>();
+    if (experts == nullptr || norm == nullptr || norm->op.x != experts->op.y || norm->addend)
+      continue;
+    experts->parts = plan_expert_parts(experts->plan, experts->op.shape);
+    if (experts->parts) norm->addend = Addend{.parts = experts->parts};
+  }
+}
+
 void write_preferred_forms(const AttentionPlan& attention, PlannedOps& ops) {
   for (size_t i = 0; i < ops.size(); ++i) {
     RowForm* written = nullptr;

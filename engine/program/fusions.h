@@ -19,6 +19,9 @@ void add_in_norms(PlannedOps& ops);
 // them up as it reads them.
 void leave_partial_sums(uint64_t scratch_bytes, PlannedOps& ops);
 
+// Experts that are not grouped leave their results to the norm that reads the sum.
+void leave_expert_results(PlannedOps& ops);
+
 // Rows are written in the form that the products reading them prefer, so that none converts them.
 void write_preferred_forms(const AttentionPlan& attention, PlannedOps& ops);
 

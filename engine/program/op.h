@@ -11,6 +11,7 @@
 #include <variant>
 
 #include "engine/model/weight_table.h"
+#include "engine/ops/experts.h"
 #include "engine/ops/kernel_choice.h"
 
 namespace hearth {
@@ -26,6 +27,8 @@ inline constexpr std::string_view kAttentionOut = "attention out";
 inline constexpr std::string_view kGateUp = "gate and up";
 inline constexpr std::string_view kActivation = "activation";
 inline constexpr std::string_view kDown = "down";
+inline constexpr std::string_view kRouter = "router";
+inline constexpr std::string_view kExperts = "experts";
 inline constexpr std::string_view kPooling = "pooling";
 inline constexpr std::string_view kHiddenStates = "hidden states";
 inline constexpr std::string_view kLogits = "logits";
@@ -44,12 +47,13 @@ enum class Value : uint8_t {
   kGateUp,     // [rows, 2 * mlp_width], one segment of the weight after the other
   kMlp,        // [rows, mlp_width]: the hidden layer of the MLP
   kLogits,     // [logit rows, vocabulary]
+  kRouted,     // [rows, experts]: how well each expert suits a row
 };
-inline constexpr size_t kValueCount = 10;
+inline constexpr size_t kValueCount = 11;
 
 inline constexpr std::array<std::string_view, kValueCount> kValueNames = {
-    "hidden",  "normed",   "projected", "picked", "qkv",
-    "queries", "attended", "gate_up",   "mlp",    "logits"};
+    "hidden",   "normed",  "projected", "picked", "qkv",   "queries",
+    "attended", "gate_up", "mlp",       "logits", "routed"};
 
 inline std::string_view value_name(Value value) { return kValueNames[static_cast<size_t>(value)]; }
 
@@ -111,7 +115,8 @@ struct AttentionOp {
   uint32_t width = 0;   // heads * head_size
   uint32_t window = 0;  // 0: none
   float scale = 1;
-  float soft_cap = 0;  // 0: none
+  float soft_cap = 0;                    // 0: none
+  std::optional<WeightName> sinks = {};  // a logit of each head without a key
 };
 
 // y = activation(gate) * up, where x holds the outputs of the weight that computes gate and up.
@@ -120,6 +125,14 @@ struct ActivationOp {
   WeightName weight;
   uint32_t width = 0;
   MlpActivation activation = MlpActivation::kSilu;
+};
+
+// y += the sum of the experts that `routed` chooses for each row of x, with their weights
+// (ops/experts.h). Biases that the file does not have are left out.
+struct ExpertsOp {
+  Value y = Value::kHidden, x = Value::kNormed, routed = Value::kRouted;
+  WeightName gate_up, gate_up_bias, down, down_bias;
+  ExpertsShape shape;  // `rows` and the formats are set by the plan
 };
 
 // y = the rows of x whose logits are wanted
@@ -153,8 +166,8 @@ struct Op {
   std::string_view part;  // a name of step_part
   uint32_t layer = 0;     // of the model, or kNoLayer
   uint32_t rows = 0;      // that it computes
-  std::variant<EmbedOp, NormOp, AddOp, ProductOp, RopeKvOp, AttentionOp, ActivationOp, PickOp,
-               PoolOp, KeepOp, CompareOp>
+  std::variant<EmbedOp, NormOp, AddOp, ProductOp, RopeKvOp, AttentionOp, ActivationOp, ExpertsOp,
+               PickOp, PoolOp, KeepOp, CompareOp>
       what;
 
   template <class T>

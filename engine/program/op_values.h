@@ -15,6 +15,10 @@ void visit_values(T& op, Read read, Write write) {
   if constexpr (requires { op.x; }) read(op.x);
   if constexpr (std::is_same_v<Kind, AttentionOp>) read(op.q);
   if constexpr (std::is_same_v<Kind, AddOp>) read(op.y);
+  if constexpr (std::is_same_v<Kind, ExpertsOp>) {
+    read(op.routed);
+    read(op.y);
+  }
   if constexpr (std::is_same_v<Kind, ProductOp>)
     if (op.adds) read(op.y);
   if constexpr (requires { op.y; }) write(op.y);

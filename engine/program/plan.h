@@ -11,6 +11,7 @@
 
 #include "engine/model/step_bucket.h"
 #include "engine/model/step_layout.h"
+#include "engine/ops/experts.h"
 #include "engine/ops/kernel_choice.h"
 #include "engine/ops/matmul.h"
 #include "engine/program/op.h"
@@ -96,6 +97,13 @@ struct PlannedActivation {
   KernelPlan kernel;
 };
 
+struct PlannedExperts {
+  ExpertsOp op;  // with its complete shape
+  ExpertsPlan plan;
+  bool has_gate_up_bias = false, has_down_bias = false;
+  std::optional<PartsPlan> parts = {};  // leaves each expert's result, which the next op adds up
+};
+
 struct PlannedPick {
   PickOp op;
   GatherRowsShape shape;
@@ -124,8 +132,8 @@ struct PlannedOp {
   std::string_view part;
   uint32_t layer = 0, rows = 0;
   std::variant<PlannedEmbed, PlannedNorm, PlannedAdd, PlannedProduct, PlannedRopeKv,
-               PlannedAttention, PlannedActivation, PlannedPick, PlannedPool, PlannedKeep,
-               PlannedCompare>
+               PlannedAttention, PlannedActivation, PlannedExperts, PlannedPick, PlannedPool,
+               PlannedKeep, PlannedCompare>
       what;
 
   template <class T>

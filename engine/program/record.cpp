@@ -4,6 +4,7 @@
 
 #include "engine/ops/attention.h"
 #include "engine/ops/embed.h"
+#include "engine/ops/experts.h"
 #include "engine/ops/gather_rows.h"
 #include "engine/ops/matmul.h"
 #include "engine/ops/mlp.h"
@@ -173,6 +174,7 @@ class PlanRecorder {
          .form = attention.form,
          .scale = attention.op.scale,
          .soft_cap = attention.op.soft_cap,
+         .sinks = attention.op.sinks ? weight(*attention.op.sinks) : BufferSlice(),
          .rope = rope ? &*rope : nullptr});
   }
 
@@ -185,6 +187,19 @@ class PlanRecorder {
                        .y = rows_of(activation.op.y, activation.op.width, activation.shape.form),
                        .shape = activation.shape,
                        .stride = gate.stride});
+  }
+
+  Status record(const PlannedExperts& experts) {
+    const ExpertsShape& shape = experts.op.shape;
+    return record_experts(recorder_, pipelines_, experts.plan,
+                          {.x = rows_of(experts.op.x, shape.width),
+                           .logits = rows_of(experts.op.routed, shape.experts),
+                           .y = rows_of(experts.op.y, shape.width),
+                           .gate_up = buffers_.experts(experts.op.gate_up, experts.op.gate_up_bias),
+                           .down = buffers_.experts(experts.op.down, experts.op.down_bias),
+                           .scratch = buffers_.matmul_scratch,
+                           .leaves_parts = experts.parts.has_value(),
+                           .shape = shape});
   }
 
   Status record(const PlannedPick& pick) {

@@ -5,6 +5,7 @@
 #include <array>
 #include <functional>
 
+#include "engine/ops/experts.h"
 #include "engine/ops/hidden_rows.h"
 #include "engine/ops/paged_kv.h"
 #include "engine/program/plan.h"
@@ -19,6 +20,8 @@ namespace hearth {
 struct StepBuffers {
   std::array<const Buffer*, kValueCount> values = {};
   std::function<BufferSlice(const WeightName&, size_t segment)> weight;
+  // With `bias`, which may be a weight that the file does not have.
+  std::function<ExpertWeights(const WeightName& weight, const WeightName& bias)> experts;
   std::function<const PagedKv&(uint32_t layer)> cache;
   BufferSlice rope_table, window_rope_table;
   BufferSlice inputs;       // a StepLayout, with the block tables up to the end

@@ -81,10 +81,14 @@ void pick_before_logits(const ModelConfig& config, const StepBucket& bucket, std
 std::vector<Op> step_program(const StepProgramInfo& info) {
   const StepBucket& bucket = info.bucket;
   Builder builder(info.config, bucket.rows);
-  builder.embed();
+  if (info.config.has_input()) builder.embed();
   for (const uint32_t layer : info.layers) {
     builder.begin_layer(layer);
     info.emit_layer(builder);
+  }
+  if (!info.config.has_output()) {
+    builder.norm(Value::kNormed, Value::kHidden, WeightRole::kAttentionNorm);
+    return builder.take();
   }
   builder.end_layers();
   const bool all_rows = needs_all_rows(bucket);

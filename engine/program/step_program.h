@@ -3,6 +3,10 @@
 // layer those rows are picked after attention, and everything after that runs for them alone. A
 // step that pools or keeps hidden states needs all rows up to the final norm, and picks after it. A
 // step without logits ends with the last write to the KV cache.
+//
+// On a device that holds some of the layers only (engine/ranks), a step begins with the rows that
+// enter them, and ends with a norm that only adds to the hidden state what is still to be added, as
+// the next layer's first norm would.
 #pragma once
 
 #include <cstdint>
@@ -22,7 +26,7 @@ struct StepProgramInfo {
   const ModelConfig& config;
   const WeightShapes& weights;
   StepBucket bucket;
-  // The layers to emit, ascending, the last one included. Usually all of them.
+  // The layers to emit, ascending, the last one included. Usually all that the device holds.
   std::span<const uint32_t> layers;
   // Emits one layer, which reads and writes Value::kHidden.
   std::function<void(Builder&)> emit_layer;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <cmath>
 
 namespace hearth {
 namespace {
@@ -112,6 +113,30 @@ std::string list(Names names) {
   return result;
 }
 
+std::optional<std::uint32_t> read_count(std::string_view text) {
+  std::uint32_t number = 0;
+  const char* const last = text.data() + text.size();
+  const auto [end, error] = std::from_chars(text.data(), last, number);
+  if (text.empty() || error != std::errc{} || end != last) return std::nullopt;
+  return number;
+}
+
+// "25", "25ms", "0.025s". Parts of a millisecond are refused.
+std::optional<std::uint32_t> read_milliseconds(std::string_view text) {
+  if (text.ends_with("ms")) text.remove_suffix(2);
+  if (!text.ends_with('s')) return read_count(text);
+  text.remove_suffix(1);
+  double seconds = 0;
+  const char* const last = text.data() + text.size();
+  const auto [end, error] = std::from_chars(text.data(), last, seconds, std::chars_format::fixed);
+  constexpr double kMost = 4'000'000;  // fits 32 bits in milliseconds
+  if (text.empty() || error != std::errc{} || end != last || !(seconds >= 0 && seconds <= kMost))
+    return std::nullopt;
+  const double milliseconds = std::round(seconds * 1000);
+  if (std::abs(seconds * 1000 - milliseconds) > 1e-6) return std::nullopt;
+  return static_cast<std::uint32_t>(milliseconds);
+}
+
 const Row* find_row(std::string_view name) {
   const std::string key = normalized(name);
   for (const Row& entry : kRows)
@@ -162,14 +187,12 @@ std::optional<std::string> set_switch(Policy& policy, std::string_view name,
   const std::string key(entry->shown.name);
   const Names values = entry->shown.values;
   if (values.empty()) {
-    std::string_view digits = value;
-    if (entry->shown.counts == kMilliseconds && digits.ends_with("ms")) digits.remove_suffix(2);
-    std::uint32_t number = 0;
-    const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), number);
-    if (digits.empty() || error != std::errc{} || end != digits.data() + digits.size())
-      return key + " takes a number of " + std::string(entry->shown.counts) + ", not '" +
-             std::string(value) + "'";
-    entry->set(policy, number);
+    const bool is_time = entry->shown.counts == kMilliseconds;
+    const auto number = is_time ? read_milliseconds(value) : read_count(value);
+    if (!number)
+      return key + " takes a number of " + std::string(entry->shown.counts) +
+             (is_time ? ", such as 25ms or 0.5s" : "") + ", not '" + std::string(value) + "'";
+    entry->set(policy, *number);
     return std::nullopt;
   }
   const auto found = std::ranges::find(values, normalized(value));

@@ -1,7 +1,7 @@
 // rope_kv.comp's work, done by the attention workgroup that needs it: for a token that is its
 // sequence's only one in the step, and all query heads that share a KV head.
 //
-// Include after attention_constants.glsl, attention_kv.glsl and attention_work.glsl.
+// Include after attention_constants.glsl, attention_kv.glsl, attention_work.glsl and chain.glsl.
 #ifndef HEARTH_ATTENTION_ROPE_GLSL
 #define HEARTH_ATTENTION_ROPE_GLSL
 #include "common/fences.glsl"
@@ -36,12 +36,14 @@ struct Rotation {
   vec4 sines[kQuadsPerLane];
 };
 
-uint token_row;  // the KV row of the token's key and value
+uint token_row;     // the KV row of the token's key and value
+bool writes_token;  // not if the step before this one has to run again: chain.glsl
 
 // Everything that does not depend on the projection.
 void begin_token(Work work, out Rotation rotation) {
   position = work.item.first_position;
   token_row = block_rows(work, position) + position % kBlockTokens;
+  writes_token = work.item.key_end > position && !chain_failed();
   [[unroll]] for (uint i = 0; i < kQuadsPerLane; ++i) {
     rotation.cosines[i] = vec4(1.0);
     rotation.sines[i] = vec4(0.0);
@@ -123,7 +125,7 @@ void rope_token(Work work, Rotation rotation) {
     }
     if (task < kKeyTask)
       stage_query(heads[t], task);
-    else if (task < kTasks && work.item.key_end > position)
+    else if (task < kTasks && writes_token)
       write_token(heads[t], is_key);
   }
   sync_workgroup();

@@ -308,6 +308,32 @@ TEST(EngineConstraint, LongForcedTextsAreCommittedWhole) {
   }
 }
 
+// The forced tokens of an earlier request fill a block that the prompt alone does not.
+TEST(EngineConstraint, ForcedTokensAreNotCachedPromptTokens) {
+  StandInEngine engine = engine_with(constrained_options(kConstrainedLimits));
+  GenerationRequest request{.prompt = {5, 6, 7}, .max_tokens = 60};
+  request.grammar = regex("the quick brown fox jumps over the lazy dog and the cat[ab]{3}");
+  uint32_t cached = 0;
+  for (int i = 0; i < 2; ++i) {
+    auto stream = engine->submit(request);
+    read_ids(*stream);
+    EXPECT_LE(stream->end().cached_tokens, stream->end().prompt_tokens);
+    cached = stream->end().cached_tokens;
+  }
+  EXPECT_EQ(cached, 3u);
+}
+
+TEST(EngineConstraint, AFaultOfTheGrammarIsToldFromOthers) {
+  StandInEngine engine = engine_with(constrained_options(kConstrainedLimits));
+  GenerationRequest request{.prompt = {5}, .max_tokens = 10};
+  request.grammar = grammar::Grammar::compile_lark("start: /[ab]/ <[99999999]>").value();
+  auto stream = engine->submit(request);
+  ASSERT_TRUE(stream.ok());
+  read_ids(*stream);
+  EXPECT_EQ(stream->end().reason, FinishReason::kError);
+  EXPECT_TRUE(stream->end().grammar_failed);
+}
+
 TEST(EngineConstraint, AGrammarNeedsAVocabulary) {
   StandInEngine engine(constrained_options(kConstrainedLimits));
   GenerationRequest request{.prompt = {5}, .max_tokens = 3};

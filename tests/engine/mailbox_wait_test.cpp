@@ -56,6 +56,17 @@ TEST_F(MailboxWaitTest, AFullQueueSaysWhenATenthOfItHasLeft) {
   EXPECT_NEAR(mailbox_.retry_seconds(), 10, 1e-6);
 }
 
+// Nobody has left the queue yet, so there is no rate; but it has stood still for a while.
+TEST_F(MailboxWaitTest, AQueueThatStandsStillSaysForHowLongItHas) {
+  for (int i = 0; i < 100; ++i) places_.push_back(mailbox_.reserve(1).value());
+  EXPECT_EQ(mailbox_.reserve(1).error().kind, ErrorKind::kBusy);
+  EXPECT_EQ(mailbox_.retry_seconds(), 1);
+  clock_.advance(22);
+  EXPECT_NEAR(mailbox_.retry_seconds(), 22, 1e-6);
+  mailbox_.release_place();
+  EXPECT_EQ(mailbox_.retry_seconds(), 1);
+}
+
 TEST_F(MailboxWaitTest, ATemporaryQueueBeforeAnythingIsKnownIsNotRefused) {
   allow_waits(1);
   for (int i = 0; i < 50; ++i) places_.push_back(mailbox_.reserve(1).value());

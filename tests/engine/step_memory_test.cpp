@@ -73,12 +73,12 @@ TEST(StepMemory, IsEnoughForTheProductsOfEverySize) {
   const ActivationSizes sizes = activation_sizes(caps, config_with_heads(32, 8), matmuls, limits);
   uint32_t shared = 0;
   for (uint32_t count = 1; count <= limits.rows; ++count) {
-    for (const auto& [format, inputs, outputs, sibling_outputs, of_logits] : matmuls) {
-      const MatmulPlan plan = choose_matmul(caps, {.format = format,
+    for (const ModelMatmul& matmul : matmuls) {
+      const MatmulPlan plan = choose_matmul(caps, {.format = matmul.format,
                                                    .rows = bucket_size(count),
-                                                   .inputs = inputs,
-                                                   .outputs = outputs,
-                                                   .sibling_outputs = sibling_outputs});
+                                                   .inputs = matmul.inputs,
+                                                   .outputs = matmul.outputs,
+                                                   .sibling_outputs = matmul.sibling_outputs});
       ASSERT_LE(plan.scratch_bytes, sizes.matmul_scratch) << count;
       if (!plan.shared) continue;
       ++shared;

@@ -5,6 +5,7 @@
 #include <gmock/gmock.h>
 
 #include "engine/ops/norm.h"
+#include "runtime/chain_guard.h"
 #include "runtime/timeline.h"
 #include "runtime/transfer.h"
 #include "tests/support/gpu.h"
@@ -46,11 +47,11 @@ class FaultsTest : public GpuTest {
     return {};
   }
 
-  // Not counting the buffer that the device itself owns.
+  // Not counting those that the device itself owns.
   static uint64_t buffers_in_use(const Device& device) {
     uint64_t count = 0;
     for (const IntentUse& use : device.memory().use().by_intent) count += use.buffers;
-    return count - (device.chain_counts() ? 1 : 0);
+    return count - device.chain().buffers();
   }
 };
 
@@ -143,11 +144,23 @@ TEST_F(FaultsTest, ABufferReleasedInFlightIsFreedAfterwards) {
   EXPECT_EQ(device().memory().use().of(MemoryIntent::kActivations).buffers, before);
 }
 
-TEST_F(FaultsTest, AWaitBeyondItsLimitFails) {
-  ASSERT_ASSIGN(const auto timeline, Timeline::create(device(), "never"));
+TEST_F(FaultsTest, AWaitBeyondItsLimitLosesTheDevice) {
+  ASSERT_ASSIGN(const auto own, open_device());
+  ASSERT_ASSIGN(const auto timeline, Timeline::create(*own, "never"));
   const Status status = timeline->wait(1, std::chrono::milliseconds(20));
   ASSERT_FALSE(status.ok());
-  EXPECT_THAT(status.error().message, HasSubstr("did not finish"));
+  EXPECT_EQ(status.error().kind, ErrorKind::kDeviceLost);
+  EXPECT_THAT(status.error().message, HasSubstr("did not finish within 0.02 s"));
+  EXPECT_THAT(status.error().message, HasSubstr(own->caps().name));
+  EXPECT_TRUE(own->lost());
+  EXPECT_EQ(job(*own).error().kind, ErrorKind::kDeviceLost);
+}
+
+// It once was an hour for all of them.
+TEST(GpuPatience, IsSecondsForGpusAndMinutesForCpus) {
+  EXPECT_EQ(gpu_patience(DeviceType::kDiscrete), std::chrono::seconds(10));
+  EXPECT_EQ(gpu_patience(DeviceType::kIntegrated), std::chrono::minutes(1));
+  EXPECT_EQ(gpu_patience(DeviceType::kCpu), std::chrono::minutes(10));
 }
 
 }  // namespace

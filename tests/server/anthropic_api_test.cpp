@@ -121,6 +121,21 @@ TEST(AnthropicReply, WrongArgumentsAreText) {
   EXPECT_EQ(whole["content"][2]["input"]["arguments"], "{\"a\":");
 }
 
+// A model may go on after a call.
+TEST(AnthropicReply, KeepsTheOrderOfItsBlocks) {
+  AnthropicReply reply("msg_1", "m");
+  std::vector<json> deltas;
+  for (const json& chunk : chunks_with_everything())
+    if (chunk["choices"][0]["delta"].contains("tool_calls"))
+      deltas.push_back(chunk["choices"][0]["delta"]);
+  deltas.push_back({{"content", "Done."}});
+  const json whole = json::parse(reply.whole(kWholeCompletion, kEnd, deltas));
+  ASSERT_EQ(whole["content"].size(), 3u);
+  EXPECT_EQ(whole["content"][0]["input"], (json{{"a", 1}}));
+  EXPECT_EQ(whole["content"][1]["type"], "tool_use");
+  EXPECT_EQ(whole["content"][2]["text"], "Done.");
+}
+
 class ServedMessages : public ServedApis {};
 class ServedMessageCalls : public ServedCalls {};
 

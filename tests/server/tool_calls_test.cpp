@@ -312,14 +312,40 @@ TEST_F(ServedNonsense, RefusesSchemasThatCannotBeEnforced) {
   const auto refused = [&](const std::string& fields) {
     const testing::HttpAnswer answer = post(kChatPath, asked(fields));
     EXPECT_EQ(answer.status, 400) << answer.body;
+    EXPECT_THAT(answer.body, ::testing::Not(HasSubstr("%json")));
     return json::parse(answer.body)["error"]["param"];
   };
-  EXPECT_EQ(refused(std::string(kLooseTool) + R"(,"tool_choice":"required")"), "tools");
+  const char* const parameters = "tools[0].function.parameters";
+  EXPECT_EQ(refused(std::string(kLooseTool) + R"(,"tool_choice":"required")"), parameters);
   std::string strict = kLooseTool;
   strict.insert(strict.find("\"name\""), "\"strict\":true,");
-  EXPECT_EQ(refused(strict), "tools");
+  EXPECT_EQ(refused(strict), parameters);
   EXPECT_EQ(refused(std::string(kForcedTool) + R"(,"structured_outputs":{"regex":"a+"})"),
             "structured_outputs.regex");
+}
+
+TEST_F(ServedNonsense, NamesTheToolAtFault) {
+  std::string two = kLooseTool;
+  two.insert(two.find('[') + 1, R"({"type":"function","function":{"name":"ping"}},)");
+  const testing::HttpAnswer answer =
+      post(kChatPath,
+           asked(two + R"(,"tool_choice":{"type":"function","function":{"name":"get_weather"}})"));
+  EXPECT_EQ(answer.status, 400);
+  const json error = json::parse(answer.body)["error"];
+  EXPECT_EQ(error["param"], "tools[1].function.parameters");
+  EXPECT_EQ(error["code"], "unsupported_schema");
+  EXPECT_THAT(error["message"], HasSubstr("parameters': uniqueItems at #/properties/tags"));
+}
+
+// A limit that cuts the call: its beginning is not content.
+TEST_F(ServedNonsense, ShowsNoCallThatIsCutOff) {
+  const std::string fields = std::string(kForcedTool) + R"(,"tool_choice":"required")";
+  for (int tokens = 1; tokens < 6; ++tokens) {
+    const json choice = whole(fields + R"(,"max_tokens":)" + std::to_string(tokens));
+    EXPECT_EQ(choice["finish_reason"], "length");
+    const json& content = choice["message"]["content"];
+    EXPECT_TRUE(content.is_null() || content == "") << choice;
+  }
 }
 
 // A reply that begins a call by itself has to go on with arguments that follow the schema.

@@ -183,9 +183,12 @@ TEST_F(AttentionTest, Sinks) {
     AttentionCase test = small({{70, 1}, {0, 33}, {300, 20}, {3, 1}}, kv);
     test.heads = 4;
     test.sinks = {-40.0f, 0.5f, 3.0f, 6.0f};
-    check(test);
-    test.window = 12;
-    check(test);
+    for (const uint32_t window : {0u, 12u}) {
+      test.window = window;
+      for (const DeviceCaps& caps : tiers())
+        if (!on_cpu() || !caps.features.coopmat || is_cpu(caps))
+          check_both(test, choose(caps, test));
+    }
   }
 }
 

@@ -37,9 +37,18 @@ inline DeviceCaps with_matrices(DeviceCaps caps,
   return caps;
 }
 
+// Makes a device an H200 for the choice of a tuning profile (engine/ops/tuning).
+inline DeviceCaps as_h200(DeviceCaps caps) {
+  caps.vendor_id = 0x10de;
+  caps.device_id = 0x2335;
+  caps.driver_id = DriverId::kNvidia;
+  return caps;
+}
+
+// The first one is an H200.
 inline std::vector<FakeDevice> fake_devices() {
   return {
-      fake_device("nvidia", DeviceType::kDiscrete, 32, 1024, 49152),
+      {"nvidia", as_h200(fake_device("", DeviceType::kDiscrete, 32, 1024, 49152).caps)},
       fake_device("amd wave64", DeviceType::kDiscrete, 64, 1024, 65536),
       fake_device("amd wave32", DeviceType::kDiscrete, 32, 1024, 65536),
       fake_device("intel", DeviceType::kIntegrated, 16, 1024, 65536),

@@ -20,12 +20,14 @@ inline Finished hearth(std::vector<std::string> arguments,
   return run_program(arguments, environment);
 }
 
-// The JSON object that it prints; an empty one and a test failure if it prints none.
+// The JSON object that it prints; an empty one and a test failure if it prints none, or ends with
+// another exit code.
 inline nlohmann::json hearth_json(std::vector<std::string> arguments,
-                                  const std::vector<std::string>& environment = {}) {
+                                  const std::vector<std::string>& environment = {},
+                                  int exit_code = 0) {
   arguments.push_back("--json");
   const Finished result = hearth(arguments, environment);
-  EXPECT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_EQ(result.exit_code, exit_code) << result.err;
   auto json = nlohmann::json::parse(result.out, nullptr, false);
   EXPECT_TRUE(json.is_object()) << result.out;
   return json.is_object() ? json : nlohmann::json::object();

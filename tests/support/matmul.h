@@ -12,6 +12,7 @@
 #include "engine/weights/quantize.h"
 #include "engine/weights/repack.h"
 #include "tests/support/compare.h"
+#include "tests/support/fake_devices.h"
 #include "tests/support/gpu.h"
 #include "tests/support/reference.h"
 #include "tests/support/reference_mlp.h"
@@ -66,7 +67,7 @@ inline Weights random_weights(WeightFormat format, uint32_t outputs, uint32_t in
 class MatmulFixture : public GpuTest {
  protected:
   DeviceCaps gpu_caps(bool integer_dot) {
-    DeviceCaps caps = device().caps();
+    DeviceCaps caps = as_h200(device().caps());  // with its many kinds of tiles
     caps.type = DeviceType::kDiscrete;
     caps.features.integer_dot = integer_dot;
     return caps;

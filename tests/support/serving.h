@@ -30,9 +30,12 @@ class Serving {
   static constexpr const char* kSmallestModel =
       HEARTH_SOURCE_DIR "/models/default/hearth-tiny-Q8_0.gguf";
 
-  // Waits until it listens; port() is 0 if it does not. `model` empty: the built-in one.
-  explicit Serving(std::vector<std::string> more = {}, const std::string& model = kSmallestModel) {
-    std::vector<std::string> arguments = {HEARTH_LAUNCHER, HEARTH_BINARY, "serve"};
+  // Waits until it listens; port() is 0 if it does not. `model` empty: the built-in one. `starter`:
+  // the program that starts it, with its arguments.
+  explicit Serving(std::vector<std::string> more = {}, const std::string& model = kSmallestModel,
+                   std::vector<std::string> starter = {}) {
+    std::vector<std::string> arguments = std::move(starter);
+    arguments.insert(arguments.end(), {HEARTH_LAUNCHER, HEARTH_BINARY, "serve"});
     if (!model.empty()) arguments.insert(arguments.end(), {"-m", model});
     if (std::find(more.begin(), more.end(), "--port") == more.end())
       more.insert(more.end(), {"--port", "0"});

@@ -56,18 +56,45 @@ TEST_F(GrammarCommand, ChecksOneText) {
   const std::string good = file("good.json", "{\n  \"name\": \"Ada\",\n  \"age\": 36\n}\n");
   EXPECT_EQ(hearth_json({"grammar", "--check", good, "--json-schema", schema})["accepted"], true);
   const std::string bad = file("bad.json", R"({"name": "Ada", "age": "36"})");
-  EXPECT_EQ(hearth_json({"grammar", "--check", bad, "--json-schema", schema})["accepted"], false);
+  EXPECT_EQ(hearth_json({"grammar", "--check", bad, "--json-schema", schema}, {}, 1)["accepted"],
+            false);
   const Finished said = hearth({"grammar", "--check", bad, "--json-schema", schema});
   EXPECT_EQ(said.exit_code, 1);
   EXPECT_EQ(said.out, "");
   expect_one_line(said.err);
-  EXPECT_THAT(said.err, HasSubstr("may not follow"));
+  EXPECT_THAT(said.err, HasSubstr(R"(may not follow "{\"name\":\"Ada\",\"age\":)"));
+}
+
+TEST_F(GrammarCommand, SaysWhereATextGoesWrong) {
+  const std::string sum = file("sum.gbnf", "root ::= ([a-z]+ \"\\n\")+\n");
+  const std::string text = file("text.txt", "one\ntwo\nthree3\n");
+  const Finished said = hearth({"grammar", "--check", text, "--grammar", sum});
+  EXPECT_THAT(said.err, HasSubstr("text.txt:3:6: not accepted: \"3\" may not follow \"one\\ntwo"));
+  const std::string wrong = file("wrong.txt", "7");
+  EXPECT_THAT(hearth({"grammar", "--check", wrong, "--grammar", sum}).err,
+              HasSubstr("wrong.txt:1:1: not accepted: \"7\" may not come first"));
+}
+
+TEST_F(GrammarCommand, ABatchNamesWhatItComplainsAbout) {
+  const std::string batch = file(
+      "batch.jsonl",
+      R"({"name": "fine", "schema": {"type": "integer"}, "tests": [{"valid": true, "data": 7}]})"
+      "\n"
+      R"({"name": "odd", "schema": {"type": "integer"}, "tests": [{"valid": true, "data": "x"}]})"
+      "\n"
+      R"({"name": "hard", "schema": {"uniqueItems": true, "items": {"type": "string"}}})"
+      "\n");
+  const Finished said = hearth({"grammar", "--batch", batch});
+  EXPECT_EQ(said.exit_code, 0);
+  EXPECT_THAT(said.out, HasSubstr("odd: invalid instances accepted: 0, valid ones not: 1\n"));
+  EXPECT_THAT(said.out, HasSubstr("hard: refused: uniqueItems at #"));
+  EXPECT_THAT(said.out, ::testing::Not(HasSubstr("fine")));
 }
 
 TEST_F(GrammarCommand, TellsWhyASchemaIsRefused) {
   const std::string schema = file("wrong.json", R"({"items": {"type": "strnig"}})");
   const std::string text = file("text.json", "[]");
-  const auto json = hearth_json({"grammar", "--check", text, "--json-schema", schema});
+  const auto json = hearth_json({"grammar", "--check", text, "--json-schema", schema}, {}, 1);
   EXPECT_TRUE(json["accepted"].is_null());
   EXPECT_EQ(json["refused"], "type at #/items: there is no type \"strnig\"");
 }
@@ -75,7 +102,8 @@ TEST_F(GrammarCommand, TellsWhyASchemaIsRefused) {
 TEST_F(GrammarCommand, PropertiesInAnyOrderIfAskedFor) {
   const std::string schema = file("person.json", kPerson);
   const std::string text = file("text.json", R"({"age": 36, "name": "Ada"})");
-  EXPECT_EQ(hearth_json({"grammar", "--check", text, "--json-schema", schema})["accepted"], false);
+  EXPECT_EQ(hearth_json({"grammar", "--check", text, "--json-schema", schema}, {}, 1)["accepted"],
+            false);
   EXPECT_EQ(
       hearth_json({"grammar", "--check", text, "--json-schema", schema, "--any-order"})["accepted"],
       true);
@@ -85,7 +113,8 @@ TEST_F(GrammarCommand, GrammarsAndRegularExpressions) {
   const std::string grammar = file("sum.gbnf", "root ::= [0-9]+ (\"+\" [0-9]+)*\n");
   const std::string text = file("sum.txt", "1+22+3");
   EXPECT_EQ(hearth_json({"grammar", "--check", text, "--grammar", grammar})["accepted"], true);
-  EXPECT_EQ(hearth_json({"grammar", "--check", text, "--regex", "[0-9]+"})["accepted"], false);
+  EXPECT_EQ(hearth_json({"grammar", "--check", text, "--regex", "[0-9]+"}, {}, 1)["accepted"],
+            false);
 }
 
 TEST_F(GrammarCommand, RefusesInOneLine) {

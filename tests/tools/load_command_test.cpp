@@ -88,7 +88,24 @@ TEST_F(LoadCommandTest, AnswersNoneOfWhichComesAreAFailure) {
   const Finished result = hearth({"load", peer->url(), kLoadTrace, "--clients", "2"});
   EXPECT_EQ(result.exit_code, 1);
   EXPECT_THAT(result.err, HasSubstr("no request was answered (HTTP status 500)"));
-  EXPECT_THAT(result.out, HasSubstr("6 of HTTP status 500: out of order\n"));
+  EXPECT_THAT(result.out, HasSubstr("6 requests: HTTP status 500: out of order\n"));
+}
+
+// Scripts look at the exit code.
+TEST_F(LoadCommandTest, ARequestThatFailedIsAFailureButOneThatWasTurnedAwayIsNot) {
+  for (const int status : {500, 429}) {
+    LoadPeer peer({.answer = [=](const auto&, const auto& wire, size_t number) {
+      if (number != 3) return stream_answer(wire, 3, 3);
+      wire.reply(status, R"({"error":{"message":"no"}})");
+    }});
+    const Finished result =
+        hearth({"load", peer->url(), kLoadTrace, "--clients", "1", "--retries", "0"});
+    EXPECT_EQ(result.exit_code, status == 500 ? 1 : 0) << result.err;
+    EXPECT_THAT(result.out, HasSubstr("requests completed"));
+    if (status == 500) {
+      EXPECT_THAT(result.err, HasSubstr("1 of 6 requests failed (HTTP status 500)"));
+    }
+  }
 }
 
 TEST_F(LoadCommandTest, CtrlCEndsWithTheTableSoFar) {

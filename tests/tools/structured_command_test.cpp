@@ -60,6 +60,19 @@ TEST_F(StructuredCommand, GrammarsAndRegularExpressions) {
               ::testing::MatchesRegex("[0-9]-[0-9]"));
 }
 
+// So that the output can be piped into a program that reads JSON.
+TEST_F(StructuredCommand, OnlyTheJsonIsOnStandardOutput) {
+  const Finished run = hearth({"run", "-m", kStructuredModel, "-p", "Once upon a time", "-n", "200",
+                               "--json-schema", person()});
+  EXPECT_EQ(run.exit_code, 0);
+  EXPECT_TRUE(nlohmann::json::accept(run.out)) << run.out;
+  EXPECT_THAT(run.err, ::testing::Not(HasSubstr("not complete")));
+  const Finished cut = hearth({"run", "-m", kStructuredModel, "-p", "Once upon a time", "-n", "3",
+                               "--json-schema", person()});
+  EXPECT_THAT(cut.out, ::testing::StartsWith("{\"name\""));
+  EXPECT_THAT(cut.err, HasSubstr("the text is not complete: -n 3 cut it off"));
+}
+
 TEST_F(StructuredCommand, WhatCannotBeEnforcedIsRefusedInOneLine) {
   const std::string tags =
       file("tags.json", R"({"properties": {"tags": {"items": {"type": "string"},

@@ -411,6 +411,45 @@ TEST_F(DashTest, ALessonIsPredictedRunAndRemembered) {
   EXPECT_EQ(again.exit_code, 0) << again.err;
 }
 
+// Two policies side by side, the past, and a recording that is opened without an engine.
+TEST_F(DashTest, PoliciesAreComparedAndStepsRecorded) {
+  std::ifstream tour(HEARTH_SOURCE_DIR "/tests/ui/compare_tour.txt");
+  std::string script{std::istreambuf_iterator<char>(tour), std::istreambuf_iterator<char>()};
+  const std::string recording = (folder_ / "recording.json").string();
+  const std::string save = "click \"Save recording\"\n";
+  ASSERT_NE(script.find(save), std::string::npos);
+  script.insert(script.find(save),
+                "click \"##recording file\"\nkey Ctrl+A\ntype \"" + recording + "\"\n");
+  const Finished result = play(script, {"--demo"});
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  ASSERT_TRUE(std::filesystem::exists(recording));
+  const Finished shown = play(
+      "wait timeline.past > 0 20\n"
+      "expect dashboard.connected == 1\n"
+      "expect timeline.rows > 0\n"
+      "expect kv.blocks == 192\n"
+      "values recorded.json\n"
+      "click \"Back\"\n"
+      "frames 3\n"
+      "values earlier.json\n",
+      {"--recording", recording});
+  ASSERT_EQ(shown.exit_code, 0) << shown.err;
+  EXPECT_EQ(values("earlier.json")["timeline.steps"].get<double>(),
+            values("recorded.json")["timeline.steps"].get<double>() - 1);
+
+  std::filesystem::resize_file(recording, 1000);
+  const Finished cut = play("frames 1\n", {"--recording", recording});
+  EXPECT_EQ(cut.exit_code, 1);
+  EXPECT_THAT(cut.err, HasSubstr("is not a recording: it is damaged or cut off"));
+  EXPECT_EQ(std::ranges::count(cut.err, '\n'), 1) << cut.err;
+}
+
+TEST(DashWithoutDisplay, AnUnknownPolicyToCompareIsAUsageError) {
+  const Finished result = hearth({"dash", "--demo", "--compare", "static,continous"});
+  EXPECT_EQ(result.exit_code, 2);
+  EXPECT_THAT(result.err, HasSubstr("did you mean continuous?"));
+}
+
 TEST(DashWithoutDisplay, AnUnknownLessonIsAUsageError) {
   const Finished result = hearth({"dash", "--demo", "--lesson", "pagin"});
   EXPECT_EQ(result.exit_code, 2);

@@ -51,10 +51,10 @@ Result<StreamsTime> time_streams(Engine& engine, uint32_t vocabulary,
 }  // namespace
 
 Result<std::shared_ptr<const grammar::Grammar>> compile_endless(std::string_view schema) {
-  constexpr grammar::SchemaOptions kCompact{.max_whitespace = 0};
+  constexpr grammar::SchemaOptions kCompact{.max_whitespace = 0, .generates = true};
   HEARTH_TRY(grammar::Grammar::compile_json_schema(schema, kCompact));  // its errors name a path
   return grammar::Grammar::compile_lark(fmt::format("start: text+\ntext: %json {}\n", schema),
-                                        kCompact.max_whitespace);
+                                        kCompact);
 }
 
 Result<ConstrainedTime> time_constrained(Session& session, const ModelBenchOptions& bench,

@@ -39,7 +39,7 @@ void end_editing(const std::filesystem::path& history) {
   if (history.empty()) return;
   std::error_code ignored;  // a history that cannot be saved is not worth an error
   std::filesystem::create_directories(history.parent_path(), ignored);
-  write_history(history.c_str());
+  ::write_history(history.c_str());
 }
 
 std::optional<std::string> edit_line(const std::string& prompt, const std::string& initial) {

@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "engine/scheduling/batch_plan.h"
+#include "runtime/chain_check.h"
 #include "runtime/device.h"
 #include "runtime/fragment_check.h"
 #include "runtime/instance.h"
@@ -15,6 +16,7 @@
 #include "tools/bench/constrained_bench.h"
 #include "tools/bench/kernel_bench.h"
 #include "tools/bench/kernel_cases.h"
+#include "tools/bench/link_bench.h"
 #include "tools/bench/model_bench.h"
 #include "tools/bench/reports.h"
 #include "tools/bench/search_bench.h"
@@ -80,6 +82,12 @@ class BenchCommand : public Command {
     options.add("--profile", &profile_, "Show where the time of a step goes instead of tokens/s")
         .excludes(kernels);
     options
+        .add("--link", &link_,
+             "Time the link between two ranks instead, and say whether dividing the model pays; also "
+             "under mpirun")
+        .excludes(kernels)
+        .advanced();
+    options
         .add("--json-schema FILE", &schema_,
              "Also time decoding with this JSON schema against decoding without it")
         .check(check_file_name)
@@ -96,11 +104,20 @@ class BenchCommand : public Command {
         .advanced();
   }
 
-  Status run() override { return kernels_ ? run_kernels() : run_model(); }
+  Status run() override {
+    if (link_) return run_link();
+    return kernels_ ? run_kernels() : run_model();
+  }
 
  private:
   bool wants(const KernelCases& family) const {
     return family.family().find(filter_) != std::string::npos;
+  }
+
+  Status run_link() const {
+    HEARTH_ASSIGN(const auto file, model_.open_file());
+    HEARTH_ASSIGN(const ModelPlan plan, plan_model(*file));
+    return bench_link(plan.config, json_);
   }
 
   Status run_kernels() {
@@ -111,6 +128,7 @@ class BenchCommand : public Command {
     HEARTH_ASSIGN(const auto device, Device::open(*instance, model_.session.device));
     HEARTH_ASSIGN(const auto pipelines,
                   PipelineStore::create(*device, {.cache_directory = default_cache_directory()}));
+    HEARTH_TRY(check_chain(*device, *pipelines));
     HEARTH_TRY(check_fragments(*device, *pipelines));
     KernelBench bench(*device, *pipelines);
     HEARTH_ASSIGN(const Ceilings ceilings, measure_ceilings(bench));
@@ -340,6 +358,7 @@ class BenchCommand : public Command {
   uint32_t beams_ = 0;
   ContrastiveSearchOptions search_{.top_k = 4};
   bool kernels_ = false, profile_ = false, json_ = false;
+  bool link_ = false;
   std::string filter_, schema_;
   std::shared_ptr<const grammar::Grammar> grammar_;
 };

@@ -226,7 +226,8 @@ class CompressCommand : public Command {
   Status read_schema() {
     if (schema_.empty()) return {};
     HEARTH_ASSIGN(schema_text_, read_text_file(schema_));
-    auto compiled = grammar::Grammar::compile_json_schema(schema_text_, {.max_whitespace = 0, .negative_zero = false});
+    auto compiled = grammar::Grammar::compile_json_schema(schema_text_,
+                                                          {.max_whitespace = 0, .generates = true});
     if (!compiled.ok()) return invalid(fmt::format("{}: {}", schema_, compiled.error().message));
     entities_ = *std::move(compiled);
     return {};

@@ -10,6 +10,7 @@
 #include "tools/lessons/lesson_plan.h"
 #include "ui/app.h"
 #include "ui/data/comparison_spec.h"
+#include "ui/data/recording.h"
 #include "ui/data/settings.h"
 #endif
 
@@ -55,6 +56,8 @@ class DashCommand : public Command {
         .add("--requests TRACE", &options_.compared_requests,
              "The requests of --compare, as hearth replay takes them")
         .needs(options.at("--compare"));
+    options.add("--recording FILE", &recording_,
+                "Steps that the dashboard has recorded, without an engine");
     options.add("--max-seqs N", &model_.session.max_sequences, "Maximum sequences in a batch")
         .range(1, 4096);
     options.group("Window");
@@ -111,6 +114,10 @@ class DashCommand : public Command {
     if (!compare_.empty()) {
       HEARTH_ASSIGN(options_.compare, parse_comparison(compare_));
     }
+    if (!recording_.empty()) {
+      HEARTH_ASSIGN(ViewHistory history, read_recording(recording_));
+      options_.recording = std::make_shared<ViewHistory>(std::move(history));
+    }
     options_.state_folder = state_ == "none" ? std::filesystem::path()
                             : state_.empty() ? default_state_folder()
                                              : std::filesystem::path(state_);
@@ -124,7 +131,7 @@ class DashCommand : public Command {
  private:
   ModelOptionsGroup model_;
   AppOptions options_;
-  std::string state_, compare_;
+  std::string state_, compare_, recording_;
   bool validate_ = false;
 #else
   void declare(Options& options) override { options.ignore_unknown(); }

@@ -33,7 +33,9 @@ class GrammarCommand : public Command {
                 "Check many schemas: one JSON object per line, with name, schema and tests, a list "
                 "of objects with data and valid")
             .check(check_file_name);
-    options.add("--check FILE", &check_, "The text to check; - is standard input")
+    options
+        .add("--check FILE", &check_,
+             "The text to check; - is standard input. The exit code is 1 if it is not accepted")
         .check(check_file_name)
         .excludes(batch);
     Option& schema = options.add("--json-schema FILE", &schema_, "A JSON schema")
@@ -101,7 +103,7 @@ class GrammarCommand : public Command {
         return error;
       report["refused"] = error.message;
       print_json(report);
-      return {};
+      return error;
     }
     const auto& grammar = *compiled;
     if (check_.empty()) {
@@ -126,18 +128,31 @@ class GrammarCommand : public Command {
       report["refused_token"] = nullptr;
       if (!verdict.refused_token.empty()) report["refused_token"] = verdict.refused_token;
       print_json(report);
-      return {};
     }
-    if (verdict.accepted) {
-      fmt::print("accepted\n");
-      return {};
-    }
-    if (verdict.refused_token.empty())
-      return invalid(fmt::format("{}: not accepted: the text ends too early", check_));
-    return invalid(
-        fmt::format("{}: not accepted: after {} tokens, {} may not follow", check_, verdict.tokens,
-                    nlohmann::json(verdict.refused_token)
-                        .dump(-1, ' ', false, nlohmann::json::error_handler_t::replace)));
+    if (!verdict.accepted)
+      return invalid(fmt::format("{}: not accepted: {}", place_in(text, verdict),
+                                 explain_refusal(verdict, text)));
+    if (!json_) fmt::print("accepted\n");
+    return {};
+  }
+
+  // FILE:LINE:COLUMN. Only the file for JSON, which is checked in a form of its own, without white
+  // space.
+  std::string place_in(std::string_view text, const TextVerdict& verdict) const {
+    if (!schema_.empty()) return check_;
+    const std::string_view before = text.substr(0, verdict.bytes);
+    const auto line = std::count(before.begin(), before.end(), '\n') + 1;
+    const std::size_t last = before.rfind('\n');
+    return fmt::format("{}:{}:{}", check_, line,
+                       last == before.npos ? before.size() + 1 : before.size() - last);
+  }
+
+  // One line about a schema that is not judged as its file says.
+  static std::string complaint(const SchemaVerdict& verdict) {
+    const std::string name = verdict.name.empty() ? "(no name)" : printable(verdict.name);
+    if (verdict.refused) return fmt::format("{}: refused: {}", name, printable(*verdict.refused));
+    return fmt::format("{}: invalid instances accepted: {}, valid ones not: {}", name,
+                       verdict.wrong, verdict.missed);
   }
 
   Status check_batch() {
@@ -145,6 +160,7 @@ class GrammarCommand : public Command {
     nlohmann::ordered_json all = nlohmann::ordered_json::array();
     std::size_t number = 0, schemas = 0, right = 0, refused = 0, wrong = 0, missed = 0;
     std::map<std::string, std::size_t> reasons;
+    std::vector<std::string> complaints;
     for (std::size_t at = 0; at < lines.size();) {
       const std::size_t end = std::min(lines.find('\n', at), lines.size());
       const std::string_view line(lines.data() + at, end - at);
@@ -162,6 +178,7 @@ class GrammarCommand : public Command {
         ++refused;
         ++reasons[verdict.refused->substr(0, verdict.refused->find(" at "))];
       }
+      if (!verdict.right) complaints.push_back(complaint(verdict));
       if (!json_) continue;
       nlohmann::ordered_json entry = {{"name", verdict.name}};
       if (verdict.refused) {
@@ -185,6 +202,11 @@ class GrammarCommand : public Command {
         schemas, right, refused, wrong, missed);
     for (const auto& [reason, count] : reasons)
       fmt::print("refused for {}: {}\n", printable(reason), count);
+    constexpr std::size_t kMostComplaints = 20;
+    for (std::size_t i = 0; i < std::min(complaints.size(), kMostComplaints); ++i)
+      fmt::print("{}\n", complaints[i]);
+    if (complaints.size() > kMostComplaints)
+      fmt::print("and {} others; --json lists all\n", complaints.size() - kMostComplaints);
     return {};
   }
 

@@ -15,12 +15,10 @@ void GrammarOptionsGroup::declare(Options& options) {
                                      .add("--grammar FILE", &grammar,
                                           "Write what this grammar in GBNF or Lark's format allows")
                                      .check(check_file_name)
-                                     .excludes(schema_option)
-                                     .advanced();
+                                     .excludes(schema_option);
   regex_option_ = &options.add("--regex PATTERN", &regex, "Write a text that matches as a whole")
                        .excludes(schema_option)
-                       .excludes(grammar_option)
-                       .advanced();
+                       .excludes(grammar_option);
   options
       .add("--json-whitespace N", &whitespace,
            "With --json-schema: most white space characters in a row between the parts of the JSON")
@@ -43,11 +41,12 @@ Result<std::shared_ptr<const grammar::Grammar>> GrammarOptionsGroup::compile() c
   const std::string& file = schema.empty() ? grammar : schema;
   HEARTH_ASSIGN(const std::string text, read_text_file(file));
   // None unless asked for: small models lose themselves in it, and more tokens are forced without.
-  const grammar::SchemaOptions schema_options{.max_whitespace = whitespace, .negative_zero = false};
+  const grammar::SchemaOptions schema_options{.max_whitespace = whitespace, .generates = true};
   auto compiled = !schema.empty() ? grammar::Grammar::compile_json_schema(text, schema_options)
-                  : file.ends_with(".lark") ? grammar::Grammar::compile_lark(text)
-                  : file.ends_with(".gbnf") ? grammar::Grammar::compile_gbnf(text)
-                                            : grammar::Grammar::compile_grammar(text);
+                  : file.ends_with(".lark") ? grammar::Grammar::compile_lark(text, schema_options)
+                  : file.ends_with(".gbnf")
+                      ? grammar::Grammar::compile_gbnf(text)
+                      : grammar::Grammar::compile_grammar(text, schema_options);
   if (!compiled.ok()) return invalid(fmt::format("{}: {}", file, compiled.error().message));
   return compiled;
 }

@@ -12,6 +12,7 @@
 #include "tools/commands/common_options.h"
 #include "tools/commands/model_facts.h"
 #include "tools/commands/model_options.h"
+#include "tools/commands/rank_facts.h"
 #include "tools/count_of.h"
 
 namespace hearth {
@@ -103,6 +104,10 @@ nlohmann::json to_json(const ModelFacts& facts) {
     json["head_size"] = config.head_size;
     json["mlp_width"] = config.mlp_width;
     json["vocabulary"] = config.vocabulary;
+    if (config.experts > 0) {
+      json["experts"] = config.experts;
+      json["used_experts"] = config.used_experts;
+    }
   }
   if (facts.draft) json["draft"] = to_json(*facts.draft);
   if (facts.amateur) json["amateur"] = to_json(*facts.amateur);
@@ -150,6 +155,8 @@ void print_model(const ModelFacts& facts) {
   fmt::print("   shape:        {}, width {}, {} of {} ({}), MLP width {}\n",
              count_of(config.layers, "layer"), config.width, count_of(config.heads, "head"),
              config.head_size, count_of(config.kv_heads, "KV head"), config.mlp_width);
+  if (config.experts > 0)
+    fmt::print("   experts:      {} of {} per token\n", config.used_experts, config.experts);
   fmt::print("   context:      {} tokens\n", config.context);
   fmt::print("   weights:      {} on the device\n", format_bytes(facts.plan->weight_bytes));
   fmt::print("   KV cache:     {} per token\n", format_bytes(facts.kv_bytes_per_token));
@@ -188,6 +195,7 @@ class InfoCommand : public Command {
   void declare(Options& options) override {
     options.example("hearth info -m model.gguf --ctx 8192");
     model_.declare(options);
+    model_.declare_ranks(options);
     model_.declare_speculation(options);
     model_.declare_contrast(options);
     options.add("--max-seqs N", &model_.session.max_sequences, "Maximum sequences in a batch")
@@ -207,13 +215,22 @@ class InfoCommand : public Command {
     if (!facts.sampling.ignored.empty())
       log_line(fmt::format("{}: default sampling settings ignored: {}", facts.name,
                            facts.sampling.ignored));
+    std::vector<RankFacts> ranks;
+    if (const SessionOptions options = model_.session_options();
+        facts.plan && options.ranks.several()) {
+      HEARTH_ASSIGN(ranks, rank_facts(*file, options));
+    }
     if (json_) {
-      fmt::print("{}\n",
-                 to_json(facts).dump(2, ' ', false, nlohmann::json::error_handler_t::replace));
+      nlohmann::json json = to_json(facts);
+      if (!ranks.empty()) json["ranks"] = to_json(ranks);
+      fmt::print("{}\n", json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace));
       return {};
     }
     print_model(facts);
-    print_fit(facts, model_.session_options());
+    if (ranks.empty())
+      print_fit(facts, model_.session_options());
+    else
+      print_ranks(ranks);
     return {};
   }
 

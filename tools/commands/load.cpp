@@ -87,8 +87,9 @@ class LoadCommand : public Command {
         .range(kPositive, 1e9)
         .advanced();
     seed_option_ = &options.add("--seed N", &seed_,
-                                "Of --rate and the prompts; without it, prompts are new each time, "
-                                "so that a prefix cache does not know them");
+                                "Makes arrivals and prompts the same each time. Without it only "
+                                "arrivals are: prompts are new, so that a prefix cache does not "
+                                "know them");
     options.add("--retries N", &settings_.retries,
                 "How often a request that gets 429 or 503 is sent again, when Retry-After says");
     options.add("--timeout S", &settings_.timeout_seconds, "Seconds per request")
@@ -180,7 +181,8 @@ class LoadCommand : public Command {
     for (const uint32_t clients : clients_)
       plans_.push_back({fmt::format("{} client{}", clients, clients == 1 ? "" : "s"), clients, 0});
     for (const std::string& rate : rates_)
-      plans_.push_back({rate + " requests/s", 0, parse_number<double>(rate).value_or(1)});
+      plans_.push_back({rate + (rate == "1" ? " request/s" : " requests/s"), 0,
+                        parse_number<double>(rate).value_or(1)});
     if (!plans_.empty()) return;
     const bool has_times = trace_.requests.back().arrival_seconds > 0;
     if (has_times)
@@ -254,14 +256,27 @@ class LoadCommand : public Command {
     fmt::print("{}\n", result.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
   }
 
-  // A load in which nothing was answered is a failure.
+  // A load is a failure if a request failed, or if all were turned away. Being turned away (429,
+  // 503) is what an overloaded server is expected to do.
   Status outcome() const {
+    uint64_t requests = 0, completed = 0, failed = 0;
+    for (const LoadReport& report : reports_) {
+      if (report.interrupted) return {};
+      requests += report.requests;
+      completed += report.completed;
+      failed += report.failed;
+    }
+    if (completed > 0 && failed == 0) return {};
+    std::string reason;
     for (const LoadReport& report : reports_)
-      if (report.completed > 0 || report.interrupted) return {};
-    const std::map<std::string, LoadError>& errors = reports_.front().errors;
-    return Error{ErrorKind::kIo,
-                 fmt::format("{}: no request was answered ({})", target_.server.at(""),
-                             errors.empty() ? "" : errors.begin()->first)};
+      for (const auto& [kind, error] : report.errors) {
+        const bool turned_away = kind == "HTTP status 429" || kind == "HTTP status 503";
+        if (reason.empty() && (failed == 0 || !turned_away)) reason = kind;
+      }
+    const std::string what = completed == 0
+                                 ? "no request was answered"
+                                 : fmt::format("{} of {} requests failed", failed, requests);
+    return Error{ErrorKind::kIo, fmt::format("{}: {} ({})", target_.server.at(""), what, reason)};
   }
 
   static constexpr uint32_t kDefaultClients = 16;

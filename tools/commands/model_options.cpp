@@ -8,6 +8,7 @@
 #include "engine/open_model_file.h"
 #include "runtime/memory.h"
 #include "tools/commands/common_options.h"
+#include "tools/commands/rank_lists.h"
 #include "tools/progress.h"
 
 namespace hearth {
@@ -116,6 +117,11 @@ SessionOptions ModelOptionsGroup::session_options() const {
   options.kv = kv == "q8_0" ? KvFormat::kQ8_0 : KvFormat::kF16;
   read_method(speculate_, options.speculation);
   if (!policy_taken_) options.policy = before_switches(options.policy);
+  read_ranks(devices_, layers_, options.ranks);
+  if (options.ranks.devices.size() == 1) {
+    options.device = options.ranks.devices.front();
+    options.ranks.devices.clear();
+  }
   return options;
 }
 
@@ -147,6 +153,7 @@ Result<std::unique_ptr<Session>> ModelOptionsGroup::open(std::unique_ptr<ModelFi
     return invalid("--draft-model needs --speculate draft, tree or auto");
   if (options.speculation.shared_tokens > 0 && !may_share(options.speculation.method))
     return invalid("--ngram-shared needs --speculate ngram or auto");
+  HEARTH_TRY(add_ranks(options));
   options.progress = [&](uint64_t done, uint64_t total) {
     progress.update(done, total, format_bytes(total));
   };

@@ -22,6 +22,8 @@ struct ModelOptionsGroup {
   void declare_model(Options& options);
   // -m, -d, --ctx, --kv, --kv-blocks, --swap, --deterministic, --special-in-messages.
   void declare(Options& options);
+  // --devices, --split, --layers; mpirun may start the command, too.
+  void declare_ranks(Options& options);
   // --amateur, --cd-alpha, --cd-beta.
   void declare_contrast(Options& options);
   // --speculate, --draft-max, --ngram-shared, --draft-model, --draft-min-p.
@@ -37,13 +39,21 @@ struct ModelOptionsGroup {
   void take_policy(const Policy& policy);
   // Loads the model, with a progress bar on stderr if that is a terminal.
   Result<std::unique_ptr<Session>> open() const;
+  // Whether mpirun started this process as another rank than 0. Such a process only calls
+  // run_rank(), which returns when rank 0 ends.
+  bool is_other_rank() const;
+  Status run_rank() const;
   Result<std::unique_ptr<Session>> open(std::unique_ptr<ModelFile> file) const;
 
  private:
   bool wants_swap() const;
+  // Connects to the ranks of other processes, if there are any.
+  Status add_ranks(SessionOptions& options) const;
 
   const Option* swap_ = nullptr;
   std::string speculate_ = "off";
+  bool may_have_ranks_ = false;
+  std::string devices_, layers_, split_ = "layers";
   bool policy_taken_ = false;
 };
 

@@ -13,19 +13,27 @@ std::vector<std::string> to_strings(std::span<const std::string_view> names) {
   return {names.begin(), names.end()};
 }
 
-// For Option::check(): what the switch itself says about a value.
+// For Option::check(): what the switch itself says about a value, without its name, which the
+// option's message begins with.
 Option::Check value_check(std::string_view switch_name) {
   return [switch_name](const std::string& value) {
     Policy scratch;
-    return set_switch(scratch, switch_name, value).value_or("");
+    std::string wrong = set_switch(scratch, switch_name, value).value_or("");
+    const std::string name = std::string(switch_name) + " ";
+    return wrong.starts_with(name) ? wrong.substr(name.size()) : wrong;
   };
+}
+
+// Those that the short help shows, where it shows any.
+bool is_common(std::string_view switch_name) {
+  return switch_name == "tbt-target" || switch_name == "max-wait";
 }
 
 }  // namespace
 
 std::vector<std::string> named_policies() { return to_strings(policy_names()); }
 
-void PolicySwitchOptions::declare(Options& options) {
+void PolicySwitchOptions::declare(Options& options, bool shows_common) {
   for (const PolicySwitch& entry : policy_switches()) switches_.push_back({entry.name, {}});
   for (size_t i = 0; i < switches_.size(); ++i) {
     const PolicySwitch& entry = policy_switches()[i];
@@ -38,7 +46,7 @@ void PolicySwitchOptions::declare(Options& options) {
       option.check(value_check(entry.name));
     else
       option.one_of(to_strings(entry.values));
-    option.advanced();
+    if (!shows_common || !is_common(entry.name)) option.advanced();
   }
 }
 

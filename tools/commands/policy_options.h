@@ -18,8 +18,8 @@ std::vector<std::string> named_policies();
 class PolicySwitchOptions {
  public:
   // --admission, --layout and so on. The switch `kv` is --kv-allocation, because --kv is the format
-  // of the KV cache.
-  void declare(Options& options);
+  // of the KV cache. `shows_common`: the short help has those that most servers are tuned with.
+  void declare(Options& options, bool shows_common = false);
 
   // The policy, changed by the switches that were given; `label` gets the ones that made a
   // difference. Switches for which `skips` is true are left as they are.

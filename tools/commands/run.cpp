@@ -61,6 +61,7 @@ class RunCommand : public Command {
     grammar_.declare(options);
     options.add("--ignore-eos", &ignore_end_, "Continue after the model's end token").advanced();
     model_.declare(options);
+    model_.declare_ranks(options);
     model_.declare_speculation(options);
     model_.declare_contrast(options);
     sampling_.declare(options);
@@ -69,6 +70,7 @@ class RunCommand : public Command {
   }
 
   Status run() override {
+    if (model_.is_other_rank()) return model_.run_rank();
     HEARTH_TRY(read_prompt());
     if (prompt_.empty()) return invalid("the prompt is empty");
     HEARTH_ASSIGN(const auto grammar, grammar_.compile());
@@ -84,10 +86,10 @@ class RunCommand : public Command {
     HEARTH_ASSIGN(GenerationRequest request, make_request(*session));
     request.grammar = grammar;
     if (beams_.searches())
-      return beams_.run(*session, request, chat_ ? std::string() : prompt_, json_);
+      return beams_.run(*session, request, shows_prompt() ? prompt_ : std::string(), json_);
     const uint32_t prompt_tokens = static_cast<uint32_t>(request.prompt.size());
     HEARTH_ASSIGN(TokenStream stream, session->engine().submit(std::move(request)));
-    if (!json_ && !chat_) show(prompt_);
+    if (shows_prompt()) show(prompt_);
 
     nlohmann::json ids = nlohmann::json::array(), probabilities = nlohmann::json::array();
     std::string text;
@@ -109,6 +111,10 @@ class RunCommand : public Command {
       show("\n");
       log_line(speed_line(end));
     }
+    if (grammar != nullptr && end.reason == FinishReason::kLength)
+      log_line(tokens_ > 0 && end.generated_tokens >= tokens_
+                   ? fmt::format("the text is not complete: -n {} cut it off", tokens_)
+                   : std::string("the text is not complete: the context is full"));
     if (stats_)
       for (const std::string& line : describe(output_stats(sampled, sampled_logprobs)))
         log_line(line);
@@ -203,6 +209,9 @@ class RunCommand : public Command {
     }
     return request;
   }
+
+  // A text that follows a grammar stands alone, so that other programs can read it.
+  bool shows_prompt() const { return !chat_ && !grammar_.given(); }
 
   void show(const std::string& text) const {
     if (json_) return;

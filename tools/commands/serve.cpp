@@ -1,9 +1,12 @@
 // hearth serve: the HTTP server.
 #include <algorithm>
+#include <chrono>
+#include <csignal>
 #include <cstdlib>
 #include <map>
 #include <memory>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include <fmt/format.h>
@@ -36,6 +39,16 @@ std::vector<std::string> machine_names() {
 std::string check_key(const std::string& key) {
   // An empty key, as from an unset variable, would let everyone in.
   return key.empty() ? "the key is empty" : "";
+}
+
+// A rank is lost, and with it the engine. Clients have heard so, and can still ask /health; then
+// whoever started the server may start it again.
+void end_soon(const std::string& reason) {
+  log_line(reason + "; the server ends in 3 s");
+  std::thread([] {
+    std::this_thread::sleep_for(std::chrono::seconds(3));
+    kill(getpid(), SIGTERM);
+  }).detach();
 }
 
 #ifndef HEARTH_VERSION
@@ -159,8 +172,9 @@ class ServeCommand : public Command {
         .range(0, 1u << 20)
         .advanced();
     options.add("--policy NAME", &policy_name_, "Scheduling policy").one_of(named_policies());
-    switches_.declare(options);
+    switches_.declare(options, /*shows_common=*/true);
     model_.declare(options);
+    model_.declare_ranks(options);
     model_.declare_speculation(options);
     model_.declare_contrast(options);
   }
@@ -172,6 +186,8 @@ class ServeCommand : public Command {
     HEARTH_ASSIGN(const Policy policy,
                   switches_.apply(model_.before_switches(*named_policy(policy_name_)), label));
     model_.take_policy(policy);
+    if (model_.is_other_rank()) return model_.run_rank();
+    model_.session.rank_lost = end_soon;
     raise_descriptor_limit();
     return_large_blocks_at_once();
     ShutdownSignals signals;
@@ -202,6 +218,8 @@ class ServeCommand : public Command {
                             .about = facts_about(*session),
                             .embedding = embeddings,
                             .preparation = [&] { return session->preparation()->progress(); }};
+    if (session->ranks() != nullptr)
+      for (const std::string& line : session->ranks()->describe()) log_line(line);
     if (events) events->start(events_topic(model.name, server->port()));
     server->serve(model);
     announce(model, server->port());
@@ -215,6 +233,8 @@ class ServeCommand : public Command {
         "finishing requests in flight, for at most {:g} s; press Ctrl-C again to quit now",
         drain_seconds_));
     server->drain(drain_seconds_);
+    if (std::string failure = session->engine().failure(); !failure.empty())
+      return Error{ErrorKind::kDeviceLost, std::move(failure)};
     return {};
   }
 

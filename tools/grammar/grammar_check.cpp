@@ -1,6 +1,10 @@
 #include "tools/grammar/grammar_check.h"
 
+#include <algorithm>
 #include <chrono>
+#include <nlohmann/json.hpp>
+
+#include <fmt/format.h>
 
 #include "engine/grammar/matcher.h"
 
@@ -34,10 +38,26 @@ TextVerdict check_text(const std::shared_ptr<const grammar::Grammar>& grammar,
       return verdict;
     }
     ++verdict.tokens;
+    verdict.bytes = std::min(verdict.bytes + tokenizer.piece(id).size(), text.size());
   }
   compute();
   verdict.accepted = matcher.may_end();
   return verdict;
+}
+
+std::string explain_refusal(const TextVerdict& verdict, std::string_view text) {
+  if (verdict.refused_token.empty()) return "the text ends too early";
+  const auto quoted = [](std::string_view part) {
+    return nlohmann::json(part).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+  };
+  const std::string may_not = quoted(verdict.refused_token) + " may not ";
+  if (verdict.bytes == 0) return may_not + "come first";
+  constexpr std::size_t kMostShown = 40;  // bytes
+  std::size_t begin = verdict.bytes - std::min(verdict.bytes, kMostShown);
+  // Not in the middle of a character.
+  while (begin < verdict.bytes && (static_cast<unsigned char>(text[begin]) & 0xC0) == 0x80) ++begin;
+  return fmt::format("{}follow {}{}", may_not, begin > 0 ? "..." : "",
+                     quoted(text.substr(begin, verdict.bytes - begin)));
 }
 
 Result<SchemaCase> parse_schema_case(std::string_view line) {

@@ -15,6 +15,7 @@ namespace hearth {
 struct TextVerdict {
   bool accepted = false;
   std::size_t tokens = 0;       // that the grammar allowed
+  std::size_t bytes = 0;        // of the text, in these tokens
   std::string refused_token;    // the first that it did not, if there is one
   std::vector<double> mask_us;  // time of each mask
 };
@@ -23,6 +24,9 @@ struct TextVerdict {
 TextVerdict check_text(const std::shared_ptr<const grammar::Grammar>& grammar,
                        const std::shared_ptr<const grammar::TokenTrie>& trie,
                        const Tokenizer& tokenizer, const std::string& text);
+
+// Why a text is not accepted, with the end of what was, for a message.
+std::string explain_refusal(const TextVerdict& verdict, std::string_view text);
 
 // One line of a batch: {"name", "schema", "tests": [{"valid", "data"}]}.
 struct SchemaCase {

@@ -130,9 +130,22 @@ size_t take_body(char* bytes, size_t size, size_t count, void* user) {
   return transfer.stopped ? 0 : piece.size();
 }
 
+// A server without TLS waits for the rest of what it takes for a request.
+TransferEnd no_answer(CURL* easy) {
+  const char* url = nullptr;
+  curl_off_t connected = 0, encrypted = 0;  // microseconds until then, 0 if it did not happen
+  curl_easy_getinfo(easy, CURLINFO_EFFECTIVE_URL, &url);
+  curl_easy_getinfo(easy, CURLINFO_CONNECT_TIME_T, &connected);
+  curl_easy_getinfo(easy, CURLINFO_APPCONNECT_TIME_T, &encrypted);
+  if (url != nullptr && std::string_view(url).starts_with("https:") && connected > 0 &&
+      encrypted == 0)
+    return {TransferFailure::kTimeout, "no answer to TLS; is it an http:// address?"};
+  return {TransferFailure::kTimeout, "no answer"};
+}
+
 TransferEnd describe_end(const CurlTransfer& transfer, CURLcode code) {
   if (transfer.stopped) return {TransferFailure::kStopped, "stopped"};
-  if (transfer.head_is_late) return {TransferFailure::kTimeout, "no answer"};
+  if (transfer.head_is_late) return no_answer(transfer.easy.get());
   const std::string detail =
       transfer.message[0] != '\0' ? transfer.message : curl_easy_strerror(code);
   switch (code) {
@@ -153,7 +166,7 @@ TransferEnd describe_end(const CurlTransfer& transfer, CURLcode code) {
     case CURLE_SSL_CONNECT_ERROR:
       return {TransferFailure::kTls, fmt::format("no TLS connection ({})", detail)};
     case CURLE_OPERATION_TIMEDOUT:
-      return {TransferFailure::kTimeout, "no answer"};
+      return no_answer(transfer.easy.get());
     case CURLE_UNSUPPORTED_PROTOCOL:
     case CURLE_WEIRD_SERVER_REPLY:
       return {TransferFailure::kNotHttp, "the server's reply is not HTTP"};

@@ -53,8 +53,8 @@ Result<ServerUrl> parse_server_url(std::string_view text) {
   std::string_view rest = text;
   ServerUrl url;
   url.tls = take_scheme(rest, "https://");
-  if (!url.tls) take_scheme(rest, "http://");
-  url.port = url.tls ? "443" : "8080";
+  const bool http = !url.tls && take_scheme(rest, "http://");
+  url.port = url.tls ? "443" : http ? "80" : "8080";
   if (const size_t slash = rest.find('/'); slash != std::string_view::npos) {
     url.path = rest.substr(slash);
     rest = rest.substr(0, slash);

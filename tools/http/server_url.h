@@ -22,8 +22,8 @@ struct ServerUrl {
   bool is_loopback() const;
 };
 
-// The scheme may be left out (http), and so may the port: 8080 for http, because Hearth and
-// llama.cpp listen there, and 443 for https.
+// The port may be left out: it is 80 for http and 443 for https. So may the scheme, which is http
+// then, and the port 8080, because Hearth and llama.cpp listen there.
 Result<ServerUrl> parse_server_url(std::string_view text);
 
 }  // namespace hearth

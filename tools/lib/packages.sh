@@ -31,6 +31,8 @@ libvulkan-memory-allocator-dev  header:vk_mem_alloc.h                  modern  n
 vulkan-validationlayers         layer:VkLayer_khronos_validation.json  all     optional
 libedit-dev                     header:editline/readline.h             all     optional
 libcurl4-openssl-dev            header:curl/curl.h                     all     optional
+libopenmpi-dev                  header:mpi.h                           all     optional
+openmpi-bin                     cmd:mpirun                             all     optional
 libzmq3-dev                     header:zmq.h                           all     optional
 libglfw3-dev                    header:GLFW/glfw3.h                    all     optional
 libpng-dev                      header:png.h                           all     optional

@@ -75,19 +75,28 @@ std::vector<LoadRow> load_rows(std::span<const LoadReport> reports, const Servic
 }
 
 std::string load_notes(std::span<const LoadReport> reports) {
-  std::string text =
-      "Tokens are counted by the server. TBT and gaps are between two chunks with text, which may "
-      "have several tokens.\n";
-  if (std::ranges::any_of(reports, [](const auto& one) { return one.counted_by_chunks > 0; }))
+  uint64_t by_server = 0, by_chunks = 0;
+  for (const LoadReport& report : reports) {
+    by_server += report.counted_by_server;
+    by_chunks += report.counted_by_chunks;
+  }
+  std::string text;
+  if (by_chunks > 0)
+    text = fmt::format(
+        "The server did not report the usage of {} of {} answers, whose tokens are chunks with "
+        "text: if a chunk has several tokens, there were more.\n",
+        by_chunks, by_server + by_chunks);
+  else if (by_server > 0)
     text =
-        "The server did not report its usage, so tokens are chunks with text: if a chunk has "
-        "several tokens, there were more.\n";
+        "Tokens are counted by the server. TBT and gaps are between two chunks with text, which "
+        "may have several tokens.\n";
   for (const LoadReport& report : reports) {
     const std::string label = reports.size() > 1 ? report.label + ": " : std::string();
     if (report.interrupted) text += label + "interrupted; these are the numbers so far\n";
     for (const auto& [kind, error] : report.errors)
-      text += fmt::format("{}{} of {}{}{}\n", label, error.count, kind,
-                          error.example.empty() ? "" : ": ", error.example);
+      text +=
+          fmt::format("{}{} request{}: {}{}{}\n", label, error.count, error.count == 1 ? "" : "s",
+                      kind, error.example.empty() ? "" : ": ", error.example);
   }
   return text;
 }
@@ -107,7 +116,6 @@ LoadReport make_load_report(const LoadRun& run, const ServiceGoal& goal, std::st
     switch (request.state) {
       case State::kCompleted:
         ++report.completed;
-        if (!request.server_counted) ++report.counted_by_chunks;
         if (goal.met_by(request.timing)) ++report.met_goal;
         e2e.push_back(request.end - request.timing.arrival);
         break;
@@ -128,7 +136,10 @@ LoadReport make_load_report(const LoadRun& run, const ServiceGoal& goal, std::st
     const std::vector<double>& times = request.timing.token_times;
     if (request.state != State::kUnfinished || !times.empty())
       begin = std::min(begin, request.timing.arrival);
-    if (request.tokens > 0) report.prompt_tokens += request.prompt_tokens;
+    if (request.tokens > 0) {
+      report.prompt_tokens += request.prompt_tokens;
+      ++(request.server_counted ? report.counted_by_server : report.counted_by_chunks);
+    }
     report.generated_tokens += request.tokens;
     if (times.empty()) continue;
     end = std::max(end, times.back());
@@ -176,7 +187,9 @@ nlohmann::json to_json(const LoadReport& report) {
           {"errors", errors},
           {"prompt_tokens", report.prompt_tokens},
           {"generated_tokens", report.generated_tokens},
-          {"tokens_from", report.counted_by_chunks > 0 ? "chunks" : "usage"},
+          {"tokens_from", report.counted_by_chunks == 0   ? "usage"
+                          : report.counted_by_server == 0 ? "chunks"
+                                                          : "usage and chunks"},
           {"makespan_seconds", report.makespan_seconds},
           {"throughput_tokens_per_s", report.throughput_tokens_per_s},
           {"requests_per_s", report.requests_per_s},

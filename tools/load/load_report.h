@@ -22,7 +22,8 @@ struct LoadReport {
   std::string label;  // "64 clients", "8 requests/s"
   uint64_t requests = 0, completed = 0, failed = 0, refused = 0, unfinished = 0;
   uint64_t refusals = 0;           // replies with 429 or 503, most of which were retried
-  uint64_t counted_by_chunks = 0;  // completed requests whose tokens the server did not count
+  // Requests with tokens that the server counted, and those whose chunks were counted instead.
+  uint64_t counted_by_server = 0, counted_by_chunks = 0;
   uint64_t prompt_tokens = 0, generated_tokens = 0;
   double makespan_seconds = 0;  // from the first arrival to the last token
   double throughput_tokens_per_s = 0;

@@ -38,8 +38,16 @@ Result<std::unique_ptr<PerfettoTrace>> PerfettoTrace::create(const std::string& 
 
 PerfettoTrace::~PerfettoTrace() { flush(); }
 
-Status PerfettoTrace::finish() {
+Status PerfettoTrace::finish(std::string_view more) {
   flush();
+  if (file_ != nullptr && !more.empty()) {
+    // Overwrites the tail, which is shorter.
+    const std::string rest = fmt::format("\n],{}\n}}\n", more);
+    if (std::fwrite(rest.data(), 1, rest.size(), file_.get()) != rest.size() ||
+        std::fflush(file_.get()) != 0)
+      give_up(errno);
+    file_.reset();
+  }
   if (!failure_.empty()) return Error{ErrorKind::kIo, failure_};
   return {};
 }
@@ -111,9 +119,10 @@ void PerfettoTrace::add(const StepRecord& record) {
       record.padding_tokens, record.plan_seconds * 1e6));
   for (const StepMember& member : record.members) {
     slots_[member.request] = member.slot;
-    event(fmt::format(R"("tid":{},"ph":"X","ts":{:.3f},"dur":{:.3f},"name":"{}","args":{{)"
+    // Named after the request, so that Perfetto tells requests of one slot apart.
+    event(fmt::format(R"("tid":{},"ph":"X","ts":{:.3f},"dur":{:.3f},"name":"#{} {}","args":{{)"
                       R"("request":{},"tokens":{},"position":{},"samples":{}}})",
-                      kFirstSlotTrack + member.slot, start, duration,
+                      kFirstSlotTrack + member.slot, start, duration, member.request,
                       member.phase == StepPhase::kPrompt ? "prompt" : "decode", member.request,
                       member.tokens, member.first_position, member.samples));
   }

@@ -30,8 +30,9 @@ class PerfettoTrace {
   void begin_run(std::string_view name, uint32_t slots, double begin_seconds);
   // REQUIRES: begin_run() was called, and steps are added in order.
   void add(const StepRecord& record);
-  // Writes the rest. Fails if anything could not be written; there is no file then.
-  Status finish();
+  // Writes the rest. Fails if anything could not be written; there is no file then. `more` is a key
+  // and its value to be added to the file's object: "\"name\":[1,2]". Nothing can be added after it.
+  Status finish(std::string_view more = {});
 
  private:
   explicit PerfettoTrace(std::string path) : path_(std::move(path)) {}

@@ -9,10 +9,12 @@ namespace {
 
 using OutputKind = StructuredOutput::Kind;
 
-// With white space: models write calls as they were trained to.
-StructuredOutput grammar_of(std::string text) {
-  return {
-      .kind = OutputKind::kGrammar, .text = std::move(text), .compact = false, .field = "tools"};
+// Models were trained to write a blank after commas and colons. More than one is never of use.
+StructuredOutput grammar_of(std::string text, std::string field = "tools") {
+  return {.kind = OutputKind::kGrammar,
+          .text = std::move(text),
+          .single_blanks = true,
+          .field = std::move(field)};
 }
 
 // The schema that an answer without calls follows; empty if it is not a schema that says so.
@@ -50,7 +52,7 @@ std::optional<ApiError> constrain_calls(const ReplyStyle& style, ApiRequest& req
                                              request.structured.field),
                       .param = request.structured.field,
                       .code = "unsupported_parameter"};
-    request.structured = grammar_of(grammar);
+    request.structured = grammar_of(grammar, request.structured.field);
     return std::nullopt;
   }
   request.structured = grammar_of(triggered_call_grammar(format, options));
@@ -66,6 +68,25 @@ std::optional<ApiError> constrain_calls(const ReplyStyle& style, ApiRequest& req
                                             .close = std::string(reasoning->close)};
   request.grammar_is_optional = !fields.strict;
   return std::nullopt;
+}
+
+ApiError call_grammar_error(const ApiRequest& request, const Error& error) {
+  const ToolFields& fields = request.tools;
+  if (!fields.may_call()) return structured_error(request.structured, error);
+  for (size_t i = 0; i < fields.tools.size(); ++i) {
+    StructuredOutput alone{
+        .kind = OutputKind::kJsonSchema,
+        .text = fields.tools[i].parameters.dump(),
+        .field = fmt::format("tools[{}].function.parameters", fields.first_tool + i)};
+    if (fields.tools[i].parameters.is_null()) continue;
+    const auto compiled = compile_structured(alone);
+    if (!compiled.ok()) return structured_error(alone, compiled.error());
+  }
+  // The grammar around the schemas is ours, and so is its notation.
+  constexpr std::string_view kNotation = "%json: ";
+  Error plain = error;
+  if (plain.message.starts_with(kNotation)) plain.message.erase(0, kNotation.size());
+  return structured_error(request.structured, plain);
 }
 
 }  // namespace hearth

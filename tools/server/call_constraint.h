@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "engine/text/tool_calls/reply_style.h"
+#include "runtime/result.h"
 #include "tools/server/api_error.h"
 #include "tools/server/openai_request.h"
 
@@ -14,5 +15,8 @@ namespace hearth {
 // answers by a schema, the grammar is that of its calls. Otherwise it begins once the model begins
 // a call by itself, for formats where that is possible.
 std::optional<ApiError> constrain_calls(const ReplyStyle& style, ApiRequest& request);
+// Why the request's grammar cannot be used, as its client knows it: if it is that of calls, with
+// the tool whose schema is at fault. May take as long as compiling the grammar.
+ApiError call_grammar_error(const ApiRequest& request, const Error& error);
 
 }  // namespace hearth

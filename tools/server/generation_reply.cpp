@@ -9,6 +9,8 @@
 #include <span>
 #include <utility>
 
+#include <fmt/format.h>
+
 #include "engine/text/infill.h"
 #include "tools/server/chat_prompt.h"
 
@@ -98,7 +100,7 @@ std::variant<std::vector<GenerationRequest>, ApiError> make_requests(const Serve
                                                                      const Until& until,
                                                                      bool& begins_in_reasoning) {
   if (request.suffix && !find_infill_tokens(model.tokenizer.vocabulary()))
-    return ApiError{.message = "'suffix' needs a model with infill tokens, which this one has not",
+    return ApiError{.message = "'suffix' needs a model with infill tokens, which this model lacks",
                     .param = "suffix",
                     .code = "unsupported_parameter"};
   Result<std::vector<std::vector<TokenId>>> prompts =
@@ -143,6 +145,13 @@ std::variant<std::vector<GenerationRequest>, ApiError> make_requests(const Serve
   return requests;
 }
 
+// A grammar that compiles, but whose masks take too much time or memory.
+ApiError grammar_error(const std::string& field, const std::string& message) {
+  return {.message = fmt::format("'{}': {}", field, message),
+          .param = field,
+          .code = "unsupported_schema"};
+}
+
 // How often a wait for tokens looks whether the client is still there: rarely enough to cost
 // nothing, often enough to cancel within a step.
 constexpr auto kClientGlance = std::chrono::milliseconds(10);
@@ -154,8 +163,9 @@ std::vector<TokenId> shown_tokens_of(const ServedModel& model, ApiKind kind,
   return {shown.begin(), shown.end()};
 }
 
-ApiError generation_error(const GenerationEnd& end) {
-  return {.status = 503, .message = end.message, .type = "server_error"};
+// The reply is not whole.
+bool is_cut_off(const GenerationEnd& end) {
+  return end.reason == FinishReason::kLength || end.reason == FinishReason::kTimeLimit;
 }
 
 }  // namespace
@@ -183,6 +193,7 @@ GenerationReply::GenerationReply(const ServedModel& model, ReplyHead head,
       ignore_end_(request.generation.ignore_end),
       has_stops_(!request.generation.stop.empty()),
       echo_(request.echo),
+      grammar_field_(request.generation.grammar ? request.structured.field : ""),
       tools_(request.tools.may_call() ? request.tools.tools : std::vector<Tool>()),
       shown_tokens_(shown_tokens_of(model, head_.kind, request)),
       wakeup_(std::make_shared<Wakeup>()) {}
@@ -221,7 +232,7 @@ std::variant<std::unique_ptr<GenerationReply>, ApiError> GenerationReply::begin(
   if (request.echo && request.logprobs)
     for (const GenerationRequest& one : submitted) echoed.push_back(one.prompt);
   auto streams = model.engine.submit(std::move(submitted));
-  if (!streams.ok()) return to_api_error(streams.error(), model.engine);
+  if (!streams.ok()) return reply->submit_error(streams.error());
   for (TokenStream& stream : *streams) {
     stream.set_notify([wakeup = reply->wakeup_] { wakeup->notify(); });
     const size_t index = reply->parts_.size();
@@ -239,6 +250,19 @@ std::variant<std::unique_ptr<GenerationReply>, ApiError> GenerationReply::begin(
                              .id_seed = (uint64_t{device()} << 32) | device()});
   }
   return reply;
+}
+
+// Why nothing was submitted.
+ApiError GenerationReply::submit_error(const Error& error) const {
+  if (error.kind == ErrorKind::kUnsupported && !grammar_field_.empty())
+    return grammar_error(grammar_field_, error.message);
+  return to_api_error(error, model_.engine);
+}
+
+ApiError GenerationReply::generation_error(const GenerationEnd& end) const {
+  if (end.grammar_failed && !grammar_field_.empty())
+    return grammar_error(grammar_field_, end.message);
+  return {.status = 503, .message = end.message, .type = "server_error"};
 }
 
 // Whether the text is more than the message's content.
@@ -279,7 +303,8 @@ std::variant<std::string, ApiError> GenerationReply::collect(const Gone& gone) {
   }
   nlohmann::json object = reply_json(head_, choices, n_, logprobs_, model_.tokenizer);
   if (compression_) object["compression"] = compression_json(*compression_);
-  return adapter_ ? adapter_->whole(object, choices.front().end) : to_text(object);
+  if (!adapter_) return to_text(object);
+  return adapter_->whole(object, choices.front().end, parts_.front().deltas);
 }
 
 std::optional<ApiError> GenerationReply::wait_for_start(const Gone& gone) {
@@ -422,8 +447,9 @@ std::string GenerationReply::close(size_t index) {
                                    part.stream.prompt_logprobs(), model_.tokenizer);
     if (has_stops_ && part.choice.end.reason == FinishReason::kStop) drop_beyond(part.choice);
     if (part.parsed != nullptr) {
-      part.parsed->push(part.choice.text);
-      part.parsed->finish();
+      part.deltas = part.parsed->push(part.choice.text);
+      for (nlohmann::json& delta : part.parsed->finish(is_cut_off(part.choice.end)))
+        part.deltas.push_back(std::move(delta));
       part.choice.message = part.parsed->message();
       part.choice.has_calls = part.parsed->has_calls();
     }
@@ -441,7 +467,7 @@ std::string GenerationReply::close(size_t index) {
   text += write_held(index, {}, true);
   if (part.parsed == nullptr) return text + to_event(last_chunk(head_, index, part.choice.end));
   text += token_events(index, {.text = std::exchange(part.choice.end.text, {})}, false);
-  for (nlohmann::json& delta : part.parsed->finish())
+  for (nlohmann::json& delta : part.parsed->finish(is_cut_off(part.choice.end)))
     text += to_event(delta_chunk(head_, index, std::move(delta), {}, model_.tokenizer));
   return text + to_event(last_chunk(head_, index, part.choice.end, part.parsed->has_calls()));
 }

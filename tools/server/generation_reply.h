@@ -89,12 +89,18 @@ class GenerationReply {
     size_t token_bytes = 0;    // of the tokens that were written
     bool opened = false, closed = false;
     std::unique_ptr<ParsedReply> parsed = nullptr;  // null: the text is the reply
+    std::vector<nlohmann::json> deltas = {};        // of a parsed reply that is not a stream
   };
   GenerationReply(const ServedModel& model, ReplyHead head, const ApiRequest& request);
   // A chunk as text of the stream. Hides the function of the same name, which is for OpenAI's API.
-  std::string to_event(const nlohmann::json& chunk) {
-    return adapter_ ? adapter_->chunk(chunk) : hearth::to_event(chunk);
+  std::string to_event(nlohmann::json chunk) {
+    if (adapter_) return adapter_->chunk(chunk);
+    // If the last chunk has the usage, all others say that they have not.
+    if (include_usage_ && chunk.contains("choices")) chunk.emplace("usage", nullptr);
+    return hearth::to_event(chunk);
   }
+  ApiError submit_error(const Error& error) const;
+  ApiError generation_error(const GenerationEnd& end) const;
   void wait_for_tokens();
   bool all_closed() const;
   std::vector<GenerationEnd> ends() const;
@@ -113,6 +119,7 @@ class GenerationReply {
   const ReplyHead head_;
   const uint32_t n_;  // completions per prompt
   const bool stream_, include_usage_, logprobs_, ignore_end_, has_stops_, echo_;
+  const std::string grammar_field_;          // that asked for a grammar; empty: none did
   const std::vector<Tool> tools_;            // those that may be called
   const std::vector<TokenId> shown_tokens_;  // control tokens whose text is part of the reply
   std::optional<CompressionReport> compression_;

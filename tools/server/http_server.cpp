@@ -85,6 +85,12 @@ class HttpServer::Implementation {
     return find_route(method_to_route(head), head.path);
   }
 
+  // For an address that no route has: whose API it looks like.
+  static ErrorShape shape_of(std::string_view path) {
+    if (path.starts_with("/api/")) return ErrorShape::kOllama;
+    return path.starts_with("/v1/messages") ? ErrorShape::kAnthropic : ErrorShape::kOpenAi;
+  }
+
   void allow_origin(HttpReply& reply) const {
     if (options_.cors_origin.empty()) return;
     reply.header("Access-Control-Allow-Origin", options_.cors_origin);
@@ -124,7 +130,7 @@ class HttpServer::Implementation {
     HttpRequest none;
     Exchange{.request = none,
              .reply = reply,
-             .errors = route == nullptr ? ErrorShape::kOpenAi : route->errors}
+             .errors = route == nullptr ? shape_of(head.path) : route->errors}
         .refuse(*error);
     return false;
   }

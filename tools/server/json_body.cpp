@@ -62,10 +62,24 @@ std::optional<ApiError> check_json_shape(std::string_view text) {
   return std::nullopt;
 }
 
+ApiError not_json(std::string_view body) {
+  size_t bytes = 0;
+  try {
+    [[maybe_unused]] const json parsed = json::parse(body);
+  } catch (const json::parse_error& error) {
+    bytes = std::min(error.byte, body.size());
+  }
+  const std::string_view read = body.substr(0, bytes);
+  const size_t last = read.rfind('\n');
+  return {.message = fmt::format("the body is not valid JSON: see line {}, column {}",
+                                 std::ranges::count(read, '\n') + 1,
+                                 last == read.npos ? read.size() : read.size() - last - 1)};
+}
+
 std::variant<json, ApiError> parse_json_body(std::string_view body) {
   if (const auto error = check_json_shape(body)) return *error;
   json object = json::parse(body, nullptr, /*allow_exceptions=*/false);
-  if (object.is_discarded()) return ApiError{.message = "the body is not valid JSON"};
+  if (object.is_discarded()) return not_json(body);
   if (!object.is_object()) return ApiError{.message = "the body must be a JSON object"};
   return object;
 }

@@ -31,6 +31,9 @@ uint64_t parse_bytes(std::string_view body);
 // Whether a text is too deep or has too many values to be parsed.
 std::optional<ApiError> check_json_shape(std::string_view text);
 
+// Where a text stops being JSON. REQUIRES: it is not JSON.
+ApiError not_json(std::string_view body);
+
 // The body, which must be an object.
 std::variant<nlohmann::json, ApiError> parse_json_body(std::string_view body);
 

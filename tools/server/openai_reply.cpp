@@ -107,7 +107,10 @@ json object_json(const ReplyHead& head, bool chunk) {
   const char* const object = head.kind == ApiKind::kCompletion ? "text_completion"
                              : chunk                           ? "chat.completion.chunk"
                                                                : "chat.completion";
-  return {{"id", head.id}, {"object", object}, {"created", head.created}, {"model", head.model}};
+  json made = {
+      {"id", head.id}, {"object", object}, {"created", head.created}, {"model", head.model}};
+  if (!head.fingerprint.empty()) made["system_fingerprint"] = head.fingerprint;
+  return made;
 }
 
 // A chunk with one choice.

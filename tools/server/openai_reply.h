@@ -18,7 +18,8 @@ struct ReplyHead {
   ApiKind kind = ApiKind::kChat;
   std::string id;  // "chatcmpl-..."
   std::string model;
-  int64_t created = 0;  // seconds since 1970
+  int64_t created = 0;           // seconds since 1970
+  std::string fingerprint = {};  // of the server, so that clients notice a change; empty: none
 };
 
 // The prompt as a part of the reply.

@@ -51,7 +51,9 @@ class BodyFields {
                        field->get<uint64_t>() <= uint64_t(std::numeric_limits<int64_t>::max()));
     const int64_t given = fits ? field->get<int64_t>() : 0;
     if (!fits || given < low || given > high) {
-      wrong(name, fmt::format("must be an integer between {} and {}", low, high));
+      const bool any = low == std::numeric_limits<int64_t>::min();
+      wrong(name, any ? "must be an integer"
+                      : fmt::format("must be an integer between {} and {}", low, high));
       return false;
     }
     value = static_cast<T>(given);
@@ -172,6 +174,7 @@ void read_messages(BodyFields& fields, std::vector<ChatMessage>& messages) {
     if (auto error = read_message_tools(i, message, read)) return fields.fail(std::move(*error));
     messages.push_back(std::move(read));
   }
+  if (auto error = check_tool_results(messages)) return fields.fail(std::move(*error));
   name_tool_results(messages);
 }
 
@@ -272,11 +275,13 @@ void read_body_fields(BodyFields& fields, ApiKind kind, const ApiContext& contex
     read_prompts(fields, context.vocabulary, request.prompts);
   if (kind == ApiKind::kCompletion) read_completion_fields(fields, request);
   // The engine cuts a limit beyond the context to what fits.
-  constexpr int64_t kMost = std::numeric_limits<int64_t>::max(), kNoLimit = -1;
+  using Limits = std::numeric_limits<int64_t>;
+  constexpr int64_t kNoLimit = -1;
   for (const char* name : {"max_tokens", "max_completion_tokens"})
-    if (int64_t tokens = 0; fields.integer(name, tokens, kNoLimit, kMost) && tokens != kNoLimit) {
+    if (int64_t tokens = 0;
+        fields.integer(name, tokens, Limits::min(), Limits::max()) && tokens != kNoLimit) {
       // With `echo` there is something to reply even without a new token.
-      if (tokens == 0 && !request.echo)
+      if (tokens < 0 || (tokens == 0 && !request.echo))
         fields.wrong(name, "must be at least 1, or -1 for no limit");
       generation.generate = tokens > 0;
       generation.max_tokens =

@@ -125,6 +125,11 @@ void read_gauges(EventFields& event, SchedulerCounts& counts) {
 
 Result<StepRecord> parse_step_event(std::string_view text) {
   HEARTH_ASSIGN(const json object, parse_event_object(text));
+  return read_step_event(object);
+}
+
+Result<StepRecord> read_step_event(const json& object) {
+  if (!object.is_object()) return Error{ErrorKind::kInvalid, "an event is not a JSON object"};
   StepRecord record;
   std::string wrong;
   EventFields step(object, "step", wrong);

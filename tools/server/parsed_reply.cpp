@@ -30,7 +30,7 @@ ParsedReply::ParsedReply(const Options& options)
     : parser_(options.parser), parallel_(options.parallel), id_seed_(options.id_seed) {}
 
 std::vector<json> ParsedReply::push(std::string_view text) { return take(parser_.push(text)); }
-std::vector<json> ParsedReply::finish() { return take(parser_.finish()); }
+std::vector<json> ParsedReply::finish(bool cut_off) { return take(parser_.finish(cut_off)); }
 
 std::vector<json> ParsedReply::take(const std::vector<ReplyEvent>& events) {
   std::vector<json> deltas;

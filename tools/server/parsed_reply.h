@@ -23,7 +23,8 @@ class ParsedReply {
   // Reads more of the model's text, and returns what it adds to a stream: the first delta of a call
   // has its index, id, type, name and no arguments, the following ones pieces of them.
   std::vector<nlohmann::json> push(std::string_view text);
-  std::vector<nlohmann::json> finish();
+  // `cut_off`: by a limit, not by the model.
+  std::vector<nlohmann::json> finish(bool cut_off = false);
 
   // Everything so far as a message: "content" is null if there is none besides calls.
   nlohmann::json message() const;

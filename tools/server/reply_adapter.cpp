@@ -81,9 +81,12 @@ std::string ReplyAdapter::end(const GenerationEnd& end) {
   return text + closing();
 }
 
-std::string ReplyAdapter::whole(const json& completion, const GenerationEnd& end) {
+std::string ReplyAdapter::whole(const json& completion, const GenerationEnd& end,
+                                std::span<const json> deltas) {
   open_once();
   for (const json& choice : completion.at("choices")) {
+    for (const json& delta : deltas) take(choice, delta);
+    if (!deltas.empty()) continue;
     const auto message = choice.find("message");
     take(choice, message != choice.end() ? *message : json{{"content", choice.at("text")}});
   }

@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <nlohmann/json.hpp>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -38,8 +39,10 @@ class ReplyAdapter {
   // that holds an error ends the stream.
   std::string chunk(const nlohmann::json& chunk);
   std::string end(const GenerationEnd& end);
-  // Instead of a stream: the whole object, from a whole chat completion.
-  std::string whole(const nlohmann::json& completion, const GenerationEnd& end);
+  // Instead of a stream: the whole object, from a whole chat completion. `deltas` has its message
+  // in the order in which it was written; empty: the message has only one part.
+  std::string whole(const nlohmann::json& completion, const GenerationEnd& end,
+                    std::span<const nlohmann::json> deltas = {});
 
   virtual std::string_view stream_type() const { return "text/event-stream"; }
 

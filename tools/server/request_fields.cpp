@@ -148,6 +148,15 @@ ApiError unsupported_field(const std::string& name) {
           .code = "unsupported_parameter"};
 }
 
+// vLLM's older names for structured_outputs.
+ApiError guided_field(const std::string& name) {
+  ApiError error = unsupported_field(name);
+  for (const std::string_view part : {"json", "regex", "choice", "grammar"})
+    if (name == fmt::format("guided_{}", part))
+      error.message += fmt::format("; use 'structured_outputs.{}'", part);
+  return error;
+}
+
 // `prefix` is where the field is: "messages[0].", say.
 ApiError unknown_field(const std::string& prefix, std::string_view name,
                        std::span<const std::string_view> known) {
@@ -184,7 +193,7 @@ std::optional<ApiError> check_field(ApiKind kind, const json& body, const std::s
   if (const UnsupportedField* field = find_unsupported(kUnsupported, name))
     return asks_for_nothing(*field, value) ? std::nullopt : std::optional(unsupported_field(name));
   if (name.starts_with("guided_"))
-    return is_empty_value(value) ? std::nullopt : std::optional(unsupported_field(name));
+    return is_empty_value(value) ? std::nullopt : std::optional(guided_field(name));
   if (lists(other, name))
     return ApiError{.message = fmt::format("'{}' belongs to {}", name,
                                            chat ? "/v1/completions" : "/v1/chat/completions"),

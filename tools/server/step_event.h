@@ -35,6 +35,7 @@ nlohmann::json step_event(const StepRecord& record);
 // versions can be read. A field of the wrong type is an error that names it.
 Result<EngineHello> parse_hello_event(std::string_view text);
 Result<StepRecord> parse_step_event(std::string_view text);
+Result<StepRecord> read_step_event(const nlohmann::json& object);
 // Fields that are missing keep their value in `before`.
 Result<SchedulerCounts> parse_counts_event(std::string_view text, SchedulerCounts before);
 

@@ -10,6 +10,7 @@
 #include <fmt/format.h>
 
 #include "engine/grammar/json_value.h"
+#include "engine/near_words.h"
 
 namespace hearth {
 namespace {
@@ -154,6 +155,12 @@ class StructuredReader {
     for (const auto& [key, value] : object.items()) {
       if (value.is_null() || std::ranges::find(known, key) != known.end()) continue;
       const std::string field = name + "." + key.substr(0, kMostWordShown);
+      const std::vector<std::string> words(known.begin(), known.end());
+      if (const auto near = near_words(key, words, 1); !near.empty())
+        return fail(
+            {.message = fmt::format("'{}' is not a known field{}", field, did_you_mean(near)),
+             .param = field,
+             .code = "unknown_parameter"});
       return fail({.message = fmt::format("'{}' is not supported by this server", field),
                    .param = field,
                    .code = "unsupported_parameter"});
@@ -181,7 +188,7 @@ std::variant<StructuredOutput, ApiError> read_structured_fields(const json& body
 }
 
 Result<std::shared_ptr<const grammar::Grammar>> compile_structured(const StructuredOutput& output) {
-  grammar::SchemaOptions options{.negative_zero = false};
+  grammar::SchemaOptions options{.single_blanks = output.single_blanks, .generates = true};
   if (output.compact) options.max_whitespace = 0;
   switch (output.kind) {
     case Kind::kNone:
@@ -195,15 +202,23 @@ Result<std::shared_ptr<const grammar::Grammar>> compile_structured(const Structu
     case Kind::kChoice:
       return grammar::Grammar::compile_choice(output.choices);
     case Kind::kGrammar:
-      return grammar::Grammar::compile_grammar(output.text, options.max_whitespace);
+      return grammar::Grammar::compile_grammar(output.text, options);
   }
   return std::shared_ptr<const grammar::Grammar>();
 }
 
 ApiError structured_error(const StructuredOutput& output, const Error& error) {
-  return {.message = fmt::format("'{}': {}", output.field, error.message),
+  std::string_view message = error.message;
+  // The field's name says it already.
+  constexpr std::string_view kGrammarPrefix = "grammar, ";
+  if (message.starts_with(kGrammarPrefix)) message.remove_prefix(kGrammarPrefix.size());
+  const char* const wrong = output.kind == Kind::kGrammar  ? "invalid_grammar"
+                            : output.kind == Kind::kRegex  ? "invalid_regex"
+                            : output.kind == Kind::kChoice ? "invalid_choice"
+                                                           : "invalid_schema";
+  return {.message = fmt::format("'{}': {}", output.field, message),
           .param = output.field,
-          .code = error.kind == ErrorKind::kUnsupported ? "unsupported_schema" : "invalid_schema"};
+          .code = error.kind == ErrorKind::kUnsupported ? "unsupported_schema" : wrong};
 }
 
 Result<std::shared_ptr<const grammar::Grammar>> GrammarCache::compile(

@@ -24,6 +24,7 @@ struct StructuredOutput {
   std::string text = {};                  // the schema as JSON, the expression or the grammar
   std::vector<std::string> choices = {};  // of kChoice
   bool compact = true;                    // JSON without white space between its parts
+  bool single_blanks = false;             // at most one, after a comma or a colon
   std::string field = {};                 // where the request says so
 
   bool operator==(const StructuredOutput&) const = default;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -95,6 +96,7 @@ std::optional<ApiError> read_named_choice(const json& choice, ToolFields& read) 
                        "\"function\": {\"name\": ...}}");
   const Tool* const tool = find_tool(read.tools, name->get_ref<const std::string&>());
   if (tool == nullptr) return wrong_field("tool_choice", "names a function that is not in 'tools'");
+  read.first_tool = static_cast<size_t>(tool - read.tools.data());
   read.tools = {Tool(*tool)};
   read.choice = ToolFields::Choice::kRequired;
   read.parallel = false;
@@ -130,7 +132,8 @@ std::optional<ApiError> read_reasoning(const json& fields, const ordered_json& i
   if (effort == nullptr) return std::nullopt;
   if (!effort->is_string() ||
       std::ranges::find(kEfforts, effort->get_ref<const std::string&>()) == std::end(kEfforts))
-    return wrong_field("reasoning_effort", fmt::format("must be {}", fmt::join(kEfforts, ", ")));
+    return wrong_field("reasoning_effort",
+                       fmt::format("must be one of {}", fmt::join(kEfforts, ", ")));
   if (variables.is_null()) variables = ordered_json::object();
   const auto set = [&](const char* name, const ordered_json& value) {
     if (!variables.contains(name)) variables[name] = value;
@@ -208,6 +211,20 @@ std::optional<ApiError> read_message_tools(size_t index, const json& message, Ch
   const json* const name = find_field(message, "name");
   if (read.role == "tool" && name != nullptr && name->is_string())
     read.name = name->get<std::string>();
+  return std::nullopt;
+}
+
+std::optional<ApiError> check_tool_results(const std::vector<ChatMessage>& messages) {
+  std::set<std::string_view> calls;
+  for (size_t i = 0; i < messages.size(); ++i) {
+    for (const ChatToolCall& call : messages[i].tool_calls) calls.insert(call.id);
+    const std::string& answered = messages[i].tool_call_id;
+    if (messages[i].role != "tool" || (!answered.empty() && calls.contains(answered))) continue;
+    const std::string name = fmt::format("messages[{}].tool_call_id", i);
+    if (answered.empty()) return wrong_field(name, "must be the id of the call that it answers");
+    return wrong_field(name, fmt::format("is '{}', which is no call in the messages before it",
+                                         answered.substr(0, kLongestToolName)));
+  }
   return std::nullopt;
 }
 

@@ -19,7 +19,8 @@ const char* latency_description(LatencyKind kind) {
 }
 
 void LatencyData::clear() {
-  now_ = 0;
+  now_ = restart_seconds_ = 0;
+  restart_ = 0;
   first_step_seconds_ = -1;
   for (Kind& kind : kinds_) kind = {};
   recent_series_ = {};
@@ -33,10 +34,22 @@ void LatencyData::update(const EngineView& view) {
     clear();
     generation_ = view.generation;
   }
+  if (view.restart != restart_) {
+    restart_ = view.restart;
+    restart(view.restart_seconds);
+  }
   if (view.missed_steps > 0) handle_missed_steps();
   for (const StepRecord& record : view.new_steps) add(record);
   if (view.state != EngineState::kPaused) now_ = std::max(now_, view.now);
   drop_old();
+}
+
+void LatencyData::restart(double seconds) {
+  restart_seconds_ = seconds;
+  kinds_ = {};
+  recent_series_ = all_series_ = {};
+  first_step_seconds_ = -1;
+  for (auto& [id, stream] : streams_) stream.gaps.clear();
 }
 
 LatencyStream& LatencyData::stream(RequestId request) {
@@ -47,7 +60,9 @@ LatencyStream& LatencyData::stream(RequestId request) {
 
 void LatencyData::add(const StepRecord& record) {
   now_ = std::max(now_, record.end_seconds);
-  if (first_step_seconds_ < 0) first_step_seconds_ = record.begin_seconds;
+  const bool counts = record.end_seconds >= restart_seconds_;
+  if (first_step_seconds_ < 0 && counts)
+    first_step_seconds_ = std::max(record.begin_seconds, restart_seconds_);
   for (const StepRecord::Arrival& arrival : record.arrived) {
     LatencyStream& arrived = stream(arrival.request);
     arrived.arrived = arrival.seconds;
@@ -67,7 +82,7 @@ void LatencyData::add(const StepRecord& record) {
       const LatencySample sample{record.end_seconds, record.end_seconds - of.last_token,
                                  member.request};
       add_sample(LatencyKind::kTbt, sample);
-      of.gaps.push_back(sample);
+      if (counts) of.gaps.push_back(sample);
       if (of.gaps.size() > kMaxGapsPerStream) of.gaps.pop_front();
     }
     ++of.tokens;
@@ -78,6 +93,7 @@ void LatencyData::add(const StepRecord& record) {
 }
 
 void LatencyData::add_sample(LatencyKind which, const LatencySample& sample) {
+  if (sample.at < restart_seconds_) return;
   Kind& kind = kinds_[static_cast<size_t>(which)];
   kind.samples.push_back(sample);
   kind.all_values.add(sample.seconds);
@@ -217,7 +233,7 @@ LatencyStats LatencyData::stats(const LatencyStream& stream, Window window) cons
 }
 
 double LatencyData::from(Window window) const {
-  if (window == Window::kRecent) return std::max(0.0, now_ - kRecentSeconds);
+  if (window == Window::kRecent) return std::max(restart_seconds_, now_ - kRecentSeconds);
   return all_series_.buckets.empty() ? 0 : all_series_.buckets.front().from;
 }
 

@@ -79,6 +79,8 @@ class LatencyData {
   // paused.
   double from(Window window) const;
   double now() const { return now_; }
+  // When the numbers last started over, on the engine's clock.
+  double restart_seconds() const { return restart_seconds_; }
   // The length of the time axis in seconds: shorter than the window until there is enough data.
   double span(Window window) const;
 
@@ -111,6 +113,8 @@ class LatencyData {
   };
 
   void clear();
+  // Drops all values but keeps the streams, which go on.
+  void restart(double seconds);
   void add(const StepRecord& record);
   void add_sample(LatencyKind kind, const LatencySample& sample);
   void finish(RequestId request);
@@ -124,6 +128,8 @@ class LatencyData {
 
   uint64_t generation_ = 0;
   double now_ = 0;
+  uint64_t restart_ = 0;
+  double restart_seconds_ = 0;  // values from before do not count
   double first_step_seconds_ = -1;  // start of the first step; negative: none yet
   std::array<Kind, kLatencyKinds> kinds_;
   Series recent_series_, all_series_;

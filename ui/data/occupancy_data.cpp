@@ -30,12 +30,23 @@ double OccupancyBucket::busy_share() const {
 
 void OccupancyData::clear() { *this = OccupancyData(); }
 
+void OccupancyData::restart(double seconds) {
+  restart_seconds_ = seconds;
+  fine_ = coarse_ = {};
+  last_second_steps_.clear();
+}
+
 void OccupancyData::update(const EngineView& view) {
   if (view.generation != generation_) {
     clear();
     generation_ = view.generation;
   }
-  for (const StepRecord& record : view.new_steps) add(record);
+  if (view.restart != restart_) {
+    restart_ = view.restart;
+    restart(view.restart_seconds);
+  }
+  for (const StepRecord& record : view.new_steps)
+    if (record.end_seconds >= restart_seconds_) add(record);
   if (view.state != EngineState::kPaused && view.connected) now_ = std::max(now_, view.now);
   counts_ = view.counts;
   max_sequences_ = view.limits.max_sequences;
@@ -164,7 +175,7 @@ OccupancyBucket OccupancyData::sum(Window window) const {
   if (buckets.empty()) return sum;
   for (const OccupancyBucket& bucket : buckets) add_share(sum, bucket, 1);
   copy_gauges(sum, buckets.back());
-  sum.from = buckets.front().from;
+  sum.from = std::max(buckets.front().from, restart_seconds_);
   sum.to = std::max(now_, sum.from);
   return sum;
 }

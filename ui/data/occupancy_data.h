@@ -57,6 +57,8 @@ class OccupancyData {
   double span(Window window) const;
   // The engine's clock, which stands still while the engine is paused.
   double now() const { return now_; }
+  // When the numbers last started over, on the engine's clock.
+  double restart_seconds() const { return restart_seconds_; }
 
   // Over the last second.
   double generated_per_s() const { return last_second_.generated; }
@@ -78,6 +80,7 @@ class OccupancyData {
   };
 
   void clear();
+  void restart(double seconds);
   void add(const StepRecord& record);
   static void extend_to(Series& series, double until);
   static void add_work(Series& series, const OccupancyBucket& work);
@@ -85,6 +88,8 @@ class OccupancyData {
 
   uint64_t generation_ = 0;
   double now_ = 0;
+  uint64_t restart_ = 0;
+  double restart_seconds_ = 0;  // steps from before do not count
   Series fine_, coarse_;
   std::deque<StepWork> last_second_steps_;
   StepWork last_second_;

@@ -38,6 +38,8 @@ void EngineFeed::snapshot_loop() {
       const EngineClock::time_point start = EngineClock::now();
       scheduler.view_blocks(working_.blocks);
       scheduler.view_sequences(working_.sequences);
+      working_.counts = scheduler.counts();
+      working_.totals = read_totals();
       working_.step = scheduler.totals().steps;
       spent = EngineClock::now() - start;
     });
@@ -62,13 +64,13 @@ void EngineFeed::poll(EngineView& view) {
   view.now = engine_.seconds();
   view.policy = engine_.policy();
   view.limits = engine_.limits();
-  read_steps(view);
-  read_metrics(view);
   {
     const std::lock_guard lock(mutex_);
     if (snapshot_ready_) {
       std::swap(view.sequences, newest_.sequences);
       std::swap(view.blocks, newest_.blocks);
+      view.counts = newest_.counts;
+      view.totals = newest_.totals;
       view.snapshot_step = newest_.step;
       view.has_snapshot = true;
       snapshot_ready_ = false;
@@ -76,46 +78,44 @@ void EngineFeed::poll(EngineView& view) {
     snapshot_wanted_ = true;
   }
   changed_.notify_all();
+  read_steps(view);
 }
 
+// Steps that were planned after the snapshot wait for the next one, so that within a frame all
+// panels show the same moment.
 void EngineFeed::read_steps(EngineView& view) {
   const StepRing& records = engine_.records();
   const uint64_t end = records.written();
   view.missed_steps = 0;
   size_t count = 0;
-  for (; next_record_ < end; ++next_record_) {
+  while (record_read_ || next_record_ < end) {
+    if (!record_read_) {
+      record_read_ = records.read(next_record_++, record_);
+      if (!record_read_) ++view.missed_steps;
+      if (!record_read_) continue;
+    }
+    if (record_.step > view.snapshot_step) break;
     if (view.new_steps.size() == count) view.new_steps.emplace_back();
-    if (records.read(next_record_, view.new_steps[count]))
-      ++count;
-    else
-      ++view.missed_steps;
+    std::swap(view.new_steps[count++], record_);
+    record_read_ = false;
   }
   view.new_steps.resize(count);
-  if (count > 0) view.counts = view.new_steps.back().counts;
 }
 
-void EngineFeed::read_metrics(EngineView& view) const {
+EngineTotals EngineFeed::read_totals() const {
   const Metrics& metrics = engine_.metrics();
-  view.totals = {
-      .requests_submitted = metrics.requests_submitted.value(),
-      .requests_refused = metrics.requests_refused.value(),
-      .requests_finished = metrics.finished_stop.value() + metrics.finished_length.value() +
-                           metrics.finished_cancelled.value() +
-                           metrics.finished_time_limit.value() + metrics.finished_error.value(),
-      .prompt_tokens = metrics.prompt_tokens.value(),
-      .generated_tokens = metrics.generated_tokens.value(),
-      .padding_tokens = metrics.padding_tokens.value(),
-      .prefix_query_tokens = metrics.prefix_query_tokens.value(),
-      .prefix_hit_tokens = metrics.prefix_hit_tokens.value(),
-      .preemptions_recompute = metrics.preemptions_recompute.value(),
-      .preemptions_swap = metrics.preemptions_swap.value()};
-  // No step record follows the end of the last request, so the counts come from the gauges.
-  engine_.read_gauges(view.counts);
-  view.ttft = metrics.time_to_first_token_seconds.snapshot();
-  view.tbt = metrics.time_between_tokens_seconds.snapshot();
-  view.tpot = metrics.time_per_output_token_seconds.snapshot();
-  view.e2e = metrics.end_to_end_seconds.snapshot();
-  view.queue = metrics.queue_seconds.snapshot();
+  return {.requests_submitted = metrics.requests_submitted.value(),
+          .requests_refused = metrics.requests_refused.value(),
+          .requests_finished = metrics.finished_stop.value() + metrics.finished_length.value() +
+                               metrics.finished_cancelled.value() +
+                               metrics.finished_time_limit.value() + metrics.finished_error.value(),
+          .prompt_tokens = metrics.prompt_tokens.value(),
+          .generated_tokens = metrics.generated_tokens.value(),
+          .padding_tokens = metrics.padding_tokens.value(),
+          .prefix_query_tokens = metrics.prefix_query_tokens.value(),
+          .prefix_hit_tokens = metrics.prefix_hit_tokens.value(),
+          .preemptions_recompute = metrics.preemptions_recompute.value(),
+          .preemptions_swap = metrics.preemptions_swap.value()};
 }
 
 }  // namespace hearth

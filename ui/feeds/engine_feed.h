@@ -33,16 +33,20 @@ class EngineFeed final : public Feed {
   struct Snapshot {
     std::vector<SequenceView> sequences;
     std::vector<BlockView> blocks;
+    SchedulerCounts counts;
+    EngineTotals totals;
     uint64_t step = 0;
   };
 
   void snapshot_loop();
   void read_steps(EngineView& view);
-  void read_metrics(EngineView& view) const;
+  EngineTotals read_totals() const;
 
   Engine& engine_;
   const EngineFacts facts_;
   uint64_t next_record_ = 0;
+  StepRecord record_;  // the next one, which may be newer than the snapshot
+  bool record_read_ = false;
 
   std::mutex mutex_;
   std::condition_variable changed_;

@@ -38,7 +38,7 @@ struct EngineView {
 
   Policy policy;
   SchedulerLimits limits;
-  SchedulerCounts counts;             // as of the newest step's plan
+  SchedulerCounts counts;             // of the snapshot, or else of the newest step's plan
   std::vector<StepRecord> new_steps;  // since the last frame, oldest first
   uint64_t missed_steps = 0;          // since the last frame: overwritten before they were read
 
@@ -49,8 +49,12 @@ struct EngineView {
   std::vector<BlockView> blocks;        // the whole pool
   uint64_t snapshot_step = 0;           // steps planned before the snapshot was taken
 
+  // Panels that count or average begin again when `restart` changes: with a new policy, or when the
+  // user says so. Their numbers are about the time since then.
+  uint64_t restart = 0;
+  double restart_seconds = 0;  // on the engine's clock
+
   EngineTotals totals;
-  Histogram::Snapshot ttft, tbt, tpot, e2e, queue;  // seconds, since the engine started
 
   std::string model, device;
   PreparationProgress kernels{.done = true};  // compiled in the background

@@ -47,7 +47,7 @@ ActiveModel find_active_model(const PanelContext& context) {
                            .chat = *chat,
                            .context = session->runner().options().limits.context,
                            .default_sampling = session->default_sampling(),
-                           .generation = context.view.generation};
+                           .generation = context.host.generation()};
   return active;
 }
 

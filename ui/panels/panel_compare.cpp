@@ -54,6 +54,7 @@ class ComparePanel : public Panel {
     }
     desk_.update(static_cast<double>(ImGui::GetIO().DeltaTime), !host.loading().active, limits,
                  borrow);
+    host.animate(desk_.player.playing() || desk_.running());
   }
 
   void draw(const PanelContext& context) override {
@@ -101,10 +102,10 @@ class ComparePanel : public Panel {
   void pause_engine(EngineHost& host, const EngineView& view) {
     if (host.engine() == nullptr || view.state != EngineState::kRunning) return;
     host.pause(true);
-    paused_generation_ = view.generation;
+    paused_generation_ = host.generation();
   }
   void resume_engine(EngineHost& host) {
-    if (paused_generation_ != 0 && host.view().generation == paused_generation_) host.pause(false);
+    if (paused_generation_ != 0 && host.generation() == paused_generation_) host.pause(false);
     paused_generation_ = 0;
   }
 

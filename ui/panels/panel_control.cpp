@@ -65,25 +65,29 @@ class ControlPanel : public Panel {
     read_settings(context.settings);
     const Session* const session = context.host.session();
     // A comparison pauses the engine; requests that pile up meanwhile would only be in the way.
-    if (!context.host.comparing())
+    if (!context.host.comparing() || context.host.engine() == nullptr)
       load_.update({.engine = context.host.engine(),
                     .tokenizer = session != nullptr ? session->tokenizer() : nullptr,
-                    .generation = context.view.generation},
+                    .generation = context.host.generation()},
                    ImGui::GetTime());
     if (context.host.reserved_for_lesson())
-      leave_to_lesson(context.view);
-    else if (context.host.is_demo() && context.view.generation != demo_generation_)
-      start_demo_load(context.view);
-    policy_ = context.view.policy;
-    limits_ = context.view.limits;
-    paused_ = context.view.state == EngineState::kPaused;
+      leave_to_lesson(context.host);
+    else if (context.host.is_demo() && context.host.generation() != demo_generation_)
+      start_demo_load(context.host);
+    // Of the engine itself, even if the display shows the past.
+    const Engine* const engine = context.host.engine();
+    policy_ = engine != nullptr ? engine->policy() : context.view.policy;
+    limits_ = engine != nullptr ? engine->limits() : context.view.limits;
+    paused_ = context.host.engine_paused();
     pace_ = context.view.pace;
   }
 
   void draw(const PanelContext& context) override {
     Engine* const engine = context.host.engine();
     if (engine == nullptr)
-      faint_text(context.view.connected
+      faint_text(context.host.is_recording()
+                     ? "This is a recording. The bar in the panel Timeline plays it."
+                 : context.view.connected
                      ? "This engine runs on a server. It can be watched here, but not controlled."
                      : "No engine is running yet.");
     ImGui::BeginDisabled(engine == nullptr);
@@ -122,8 +126,8 @@ class ControlPanel : public Panel {
 
  private:
   // The demo starts with more load than the engine can serve, so that there is something to watch.
-  void start_demo_load(const EngineView& view) {
-    demo_generation_ = view.generation;
+  void start_demo_load(const EngineHost& host) {
+    demo_generation_ = host.generation();
     load_.settings = {.rate = 9,
                       .prompt_min = 24,
                       .prompt_max = 260,
@@ -134,8 +138,8 @@ class ControlPanel : public Panel {
   }
 
   // A lesson measures the engine: nothing else may run on it.
-  void leave_to_lesson(const EngineView& view) {
-    demo_generation_ = view.generation;
+  void leave_to_lesson(const EngineHost& host) {
+    demo_generation_ = host.generation();
     if (load_.playing_trace()) load_.stop_trace();
     if (load_.started() || load_.counts().running > 0) load_.cancel_all();
   }
@@ -151,6 +155,10 @@ class ControlPanel : public Panel {
     if (ImGui::Button("Step once") && engine != nullptr) engine->step_once();
     ImGui::SetItemTooltip("Run a single step (Ctrl+Right). Available while the engine is paused.");
     ImGui::EndDisabled();
+    same_line_if_fits(button_width("Reset numbers"));
+    if (ImGui::Button("Reset numbers")) context.host.restart_numbers();
+    ImGui::SetItemTooltip(
+        "Percentiles, shares and averages start over, as they do with every new policy.");
     same_line_if_fits(checkbox_width("Slow motion"));
     bool slow = pace_ > 0;
     if (ImGui::Checkbox("Slow motion", &slow)) context.host.set_pace(slow ? last_pace_ : 0);

@@ -14,6 +14,7 @@
 #include "ui/draw/plot.h"
 #include "ui/draw/tiles.h"
 #include "ui/panel.h"
+#include "ui/panels/kv_host_blocks.h"
 #include "ui/theme.h"
 
 namespace hearth {
@@ -55,6 +56,8 @@ class KvBlocksPanel : public Panel {
       ImGui::TextDisabled("No engine is running yet.");
       return;
     }
+    if (const char* words = no_cache_words(context.view)) ImGui::TextDisabled("%s", words);
+    draw_host_blocks(context);
     ImVec2 room = ImGui::GetContentRegionAvail();
     room.y = std::max(room.y, theme.px(64));
     if (!data_.has_snapshot()) {

@@ -9,6 +9,7 @@
 
 #include "ui/data/axis.h"
 #include "ui/data/latency_data.h"
+#include "ui/data/number_interval.h"
 #include "ui/draw/legend.h"
 #include "ui/draw/plot.h"
 #include "ui/draw/tiles.h"
@@ -65,6 +66,7 @@ class LatencyPanel : public Panel {
       values.set(name + "_p99_ms", stats.p99 * 1e3);
     }
     values.set("window", window_ == Window::kAll ? "all" : "recent");
+    values.set("interval", interval());
     values.set("shown", latency_name(kind_));
     std::vector<const LatencyStream*> streams;
     data_.streams(window_, streams);
@@ -73,6 +75,11 @@ class LatencyPanel : public Panel {
 
  private:
   using Window = LatencyData::Window;
+
+  std::string interval() const {
+    return interval_words(window_ == Window::kAll ? 0 : LatencyData::kRecentSeconds,
+                          data_.restart_seconds(), data_.now());
+  }
 
   void draw_controls(const Theme& theme) {
     const LatencyStats stats = data_.stats(kind_, window_);
@@ -89,8 +96,8 @@ class LatencyPanel : public Panel {
         "each\n"
         "kind. Off: the last %.0f seconds.",
         LatencyData::kMaxSamples, LatencyData::kRecentSeconds);
-    const std::string seen = fmt::format("{}, {} stream{}", all ? "whole run" : "last 30 s",
-                                         streams_.size(), streams_.size() == 1 ? "" : "s");
+    const std::string seen = fmt::format("{}, {} stream{}", interval(), streams_.size(),
+                                         streams_.size() == 1 ? "" : "s");
     if (!same_line_if_fits(ImGui::CalcTextSize(seen.c_str()).x, theme.px(14))) return;
     ImGui::AlignTextToFramePadding();
     ImGui::TextDisabled("%s", seen.c_str());

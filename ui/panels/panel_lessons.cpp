@@ -37,7 +37,7 @@ void lesson_text(std::string_view text) {
 
 LessonStage stage_of(const PanelContext& context) {
   LessonStage stage{.engine = context.host.engine(),
-                    .generation = context.view.generation,
+                    .generation = context.host.generation(),
                     .modelled = context.host.is_demo(),
                     .model = context.view.model,
                     .device = context.view.device};
@@ -76,7 +76,7 @@ class LessonsPanel : public Panel {
       desk_.run(stage);
     }
     const bool done_before = desk_.answer() != nullptr;
-    desk_.update(stage, context.view.state == EngineState::kPaused || context.view.pace > 0);
+    desk_.update(stage, context.host.engine_paused() || context.view.pace > 0);
     if (!done_before && desk_.answer() != nullptr) {
       context.settings.set(kLessonRecord, desk_.record);
       scroll_to_answer_ = true;

@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include "ui/data/axis.h"
+#include "ui/data/number_interval.h"
 #include "ui/data/occupancy_data.h"
 #include "ui/draw/legend.h"
 #include "ui/draw/plot.h"
@@ -40,6 +41,11 @@ class OccupancyPanel : public Panel {
     if (ImGui::Checkbox("Whole run", &all)) window_ = all ? Window::kAll : Window::kRecent;
     ImGui::SetItemTooltip(
         "On: everything since the dashboard began to watch this engine. Off: the last minute.");
+    const std::string words = "busy and padding " + interval();
+    if (same_line_if_fits(ImGui::CalcTextSize(words.c_str()).x, theme.px(14))) {
+      ImGui::AlignTextToFramePadding();
+      ImGui::TextDisabled("%s", words.c_str());
+    }
     // Side by side with one legend, or stacked with a legend in each plot.
     wide_ = ImGui::GetContentRegionAvail().x >= 36 * ImGui::GetFontSize();
     if (wide_) draw_legend(theme, legend_entries(theme));
@@ -77,9 +83,15 @@ class OccupancyPanel : public Panel {
     values.set("memory_bytes", static_cast<double>(data_.memory().used_bytes));
     values.set("memory_budget_bytes", static_cast<double>(data_.memory().budget_bytes));
     values.set("window", window_ == Window::kAll ? "all" : "recent");
+    values.set("interval", interval());
   }
 
  private:
+  std::string interval() const {
+    return interval_words(window_ == Window::kAll ? 0 : OccupancyData::kFineSpan,
+                          data_.restart_seconds(), data_.now());
+  }
+
   using Window = OccupancyData::Window;
 
   void draw_numbers(const Theme& theme) {
@@ -92,17 +104,17 @@ class OccupancyPanel : public Panel {
              format_value(data_.prompt_per_s(), Unit::kPlain)),
          true},
         {"batch", std::to_string(data_.batch()),
-         fmt::format("Sequences in the newest step's batch; {:.1f} on average in the window below.",
-                     sum.batch())},
+         fmt::format("Sequences in the newest step's batch; {:.1f} on average {}.", sum.batch(),
+                     interval())},
         {"running", fmt::format("{} of {}", counts.running, data_.max_sequences()),
          "Sequences admitted to run, of the maximum number."},
         {"waiting", std::to_string(counts.waiting), "Requests in the queue, not running yet."},
         {"swapped", std::to_string(counts.swapped),
          "Preempted sequences whose KV blocks are in host memory."},
         {"GPU busy", format_value(sum.busy_share(), Unit::kShare),
-         "The fraction of time in which a step ran, in the window below."},
+         fmt::format("The fraction of time in which a step ran, {}.", interval())},
         {"padding", format_value(sum.padding_share(), Unit::kShare),
-         "The fraction of computed tokens that were only padding, in the window below."},
+         fmt::format("The fraction of computed tokens that were only padding, {}.", interval())},
     };
     draw_tiles(theme, tiles);
   }

@@ -13,6 +13,7 @@
 #include "ui/draw/tiles.h"
 #include "ui/draw/timeline_cells.h"
 #include "ui/panel.h"
+#include "ui/panels/scrub_bar.h"
 #include "ui/panels/timeline_rows.h"
 #include "ui/theme.h"
 
@@ -35,10 +36,12 @@ class TimelinePanel : public Panel {
     data_.update(context.view);
     budget_ = context.view.limits.max_step_tokens;
     window_.update(data_.first_column(), data_.end_column());
+    past_position_ = context.host.scrubber().active() ? context.host.scrubber().position() : 0;
   }
 
   void draw(const PanelContext& context) override {
     draw_controls(context);
+    past_.draw(context.theme, context.host);
     draw_states_legend(context.theme);
     if (data_.first_column() == data_.end_column()) {
       ImGui::TextDisabled("No step has run yet.");
@@ -74,6 +77,7 @@ class TimelinePanel : public Panel {
     values.set("follow", window_.following() ? "yes" : "no");
     values.set("zoom", window_.pixels_per_column());
     values.set("budget", budget_);
+    values.set("past", static_cast<double>(past_position_));
     values.set("missed", static_cast<double>(data_.missed_steps()));
     for (const CellState state : {CellState::kPrefill, CellState::kDecode, CellState::kWaiting,
                                   CellState::kPreempted, CellState::kSwapped, CellState::kIdle})
@@ -140,6 +144,16 @@ class TimelinePanel : public Panel {
             .ticks = false,
             .labels = false};
   }
+  // Calls `draw` with ranges of visible columns: single ones, or as many as share a pixel, of which
+  // the mean is drawn.
+  template <class Draw>
+  void for_groups(Draw draw) const {
+    const auto together =
+        static_cast<uint64_t>(std::max(std::ceil(1 / window_.pixels_per_column()), 1.0));
+    for (uint64_t c = window_.first_visible(); c < window_.end_visible(); c += together)
+      draw(c, std::min(c + together, window_.end_visible()));
+  }
+
   void draw_tokens(const PanelContext& context, ImVec2 size) {
     const Theme& theme = context.theme;
     uint32_t highest = 1;
@@ -155,19 +169,25 @@ class TimelinePanel : public Panel {
                .x = x_axis(),
                .y = {.max = top, .unit = Unit::kPlain, .title = "tokens per step"},
                .left = left_});
-    for (uint64_t c = window_.first_visible(); c < window_.end_visible(); ++c) {
-      const TimelineColumn& column = data_.column(c);
-      const auto x = static_cast<double>(c);
+    for_groups([&](uint64_t c, uint64_t end) {
+      const auto columns = static_cast<double>(end - c);
+      double prompts = 0, decodes = 0, paddings = 0;
+      for (uint64_t i = c; i < end; ++i) {
+        prompts += data_.column(i).prompt_tokens;
+        decodes += data_.column(i).decode_tokens;
+        paddings += data_.column(i).padding_tokens;
+      }
       double bottom = 0;
-      const auto part = [&](uint32_t tokens, PhaseColor color) {
+      const auto part = [&](double tokens, PhaseColor color) {
         if (tokens == 0) return;
-        plot.bar(x, x + 1, bottom, bottom + tokens, theme.phase_color(color));
-        bottom += tokens;
+        plot.bar(static_cast<double>(c), static_cast<double>(end), bottom,
+                 bottom + tokens / columns, theme.phase_color(color));
+        bottom += tokens / columns;
       };
-      part(column.prompt_tokens, PhaseColor::kPrefill);
-      part(column.decode_tokens, PhaseColor::kDecode);
-      part(column.padding_tokens, PhaseColor::kPadding);
-    }
+      part(prompts, PhaseColor::kPrefill);
+      part(decodes, PhaseColor::kDecode);
+      part(paddings, PhaseColor::kPadding);
+    });
     if (show_budget) {
       plot.reference(budget_, theme.warning_color(),
                      fmt::format("token budget {}", budget_).c_str());
@@ -191,21 +211,27 @@ class TimelinePanel : public Panel {
       longest = std::max({longest, data_.column(c).seconds(), data_.column(c).wait_seconds});
     size.x -= ImGui::GetStyle().ScrollbarSize;
     using Mark = LegendEntry::Mark;
-    const LegendEntry entries[] = {{"step time: planning", theme.planning_time_color(), Mark::kSquare, 0},
-                                   {"GPU", theme.gpu_time_color(), Mark::kSquare, 0},
-                                   {"host waits for GPU", theme.text_color(), Mark::kLine, 0}};
+    const LegendEntry entries[] = {
+        {"step time: planning", theme.planning_time_color(), Mark::kSquare, 0},
+        {"GPU", theme.gpu_time_color(), Mark::kSquare, 0},
+        {"host waits for GPU", theme.text_color(), Mark::kLine, 0}};
     Plot plot(theme, "step time",
               {.size = size,
                .x = x_axis(),
                .y = {.max = 1.05 * longest, .unit = Unit::kSeconds},
                .left = left_,
                .legend = entries});
-    for (uint64_t c = window_.first_visible(); c < window_.end_visible(); ++c) {
-      const TimelineColumn& column = data_.column(c);
-      const auto x = static_cast<double>(c);
-      plot.bar(x, x + 1, 0, column.plan_seconds, theme.planning_time_color());
-      plot.bar(x, x + 1, column.plan_seconds, column.seconds(), theme.gpu_time_color());
-    }
+    for_groups([&](uint64_t c, uint64_t end) {
+      const auto columns = static_cast<double>(end - c);
+      double plan = 0, run = 0;
+      for (uint64_t i = c; i < end; ++i) {
+        plan += data_.column(i).plan_seconds;
+        run += data_.column(i).run_seconds;
+      }
+      const auto x = static_cast<double>(c), to = static_cast<double>(end);
+      plot.bar(x, to, 0, plan / columns, theme.planning_time_color());
+      plot.bar(x, to, plan / columns, (plan + run) / columns, theme.gpu_time_color());
+    });
     // Columns narrower than the line are merged into their mean.
     const auto together = static_cast<uint64_t>(std::ceil(3 / window_.pixels_per_column()));
     waits_.clear();
@@ -259,15 +285,17 @@ class TimelinePanel : public Panel {
     draw.AddLine({at.x + left_, bottom}, {right, bottom}, theme.faint_color());
     draw.PushClipRect({at.x + left_, at.y}, {right, at.y + size.y}, true);
     const ImU32 color = theme.phase_color(PhaseColor::kPadding);
-    for (uint64_t c = window_.first_visible(); c < window_.end_visible(); ++c) {
-      const double share = data_.column(c).padding_share();
-      if (share <= 0) continue;
+    for_groups([&](uint64_t c, uint64_t end_column) {
+      double share = 0;
+      for (uint64_t i = c; i < end_column; ++i)
+        share = std::max(share, data_.column(i).padding_share());
+      if (share <= 0) return;
       const ImVec2 from(x_of(static_cast<double>(c)),
                         bottom - std::max(static_cast<float>(share) * (bottom - top), 1.0f));
-      const ImVec2 to(std::max(x_of(static_cast<double>(c + 1)) - 1, from.x + 1), bottom);
+      const ImVec2 to(std::max(x_of(static_cast<double>(end_column)) - 1, from.x + 1), bottom);
       draw.AddRectFilled(from, to, faded(color, 0.5f));
       draw_hatching(draw, from, to, color, theme.px(4));
-    }
+    });
     draw.PopClipRect();
     if (ImGui::IsItemHovered() && ImGui::GetMousePos().x >= at.x + left_)
       step_tooltip(window_.column_at(window_.column_of(ImGui::GetMousePos().x, at.x + left_)));
@@ -307,6 +335,8 @@ class TimelinePanel : public Panel {
   TimelineWindow window_;
   uint32_t budget_ = 0;
   TimelineRows rows_;
+  ScrubBar past_;
+  uint64_t past_position_ = 0;  // 0: the present
   std::vector<PlotPoint> waits_;
   ImVec2 corner_{0, 0};
   float left_ = 0;

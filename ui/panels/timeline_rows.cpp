@@ -70,7 +70,12 @@ void pan_and_zoom(TimelineWindow& window, float left) {
 void draw_missed_steps(const Theme& theme, ImDrawList& draw, const TimelineData& data,
                        const TimelineWindow& window, float left, float top, float bottom) {
   for (uint64_t c = window.first_visible(); c < window.end_visible(); ++c) {
-    if (data.column(c).missed_before == 0) continue;
+    const TimelineColumn& column = data.column(c);
+    if (column.policy_changed) {
+      const float x = std::round(window.x_of(static_cast<double>(c), left));
+      draw.AddLine({x, top}, {x, bottom}, faded(theme.text_color(), 0.6f), theme.px(1.5f));
+    }
+    if (column.missed_before == 0) continue;
     const float x = std::round(window.x_of(static_cast<double>(c), left));
     for (float y = top; y < bottom; y += theme.px(6))
       draw.AddLine({x, y}, {x, std::min(y + theme.px(3), bottom)}, theme.warning_color());

@@ -48,7 +48,7 @@ class TimelineRows {
 // moves, Ctrl+wheel zooms.
 void pan_and_zoom(TimelineWindow& window, float left);
 
-// Draws dashed lines where steps were missed.
+// Draws dashed lines where steps were missed, and a line where the policy changed.
 void draw_missed_steps(const Theme& theme, ImDrawList& draw, const TimelineData& data,
                        const TimelineWindow& window, float left, float top, float bottom);
 

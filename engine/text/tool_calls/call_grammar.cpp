@@ -12,7 +12,9 @@ using Json = nlohmann::ordered_json;
 
 // A schema that says what its arguments are named, whatever the client wrote.
 Json schema_of(const Tool& tool) {
-  Json schema = tool.parameters.is_object() ? tool.parameters : Json::object();
+  if (!tool.parameters.is_object())  // it takes no arguments
+    return {{"type", "object"}, {"properties", Json::object()}, {"additionalProperties", false}};
+  Json schema = tool.parameters;
   if (!schema.contains("type")) schema["type"] = "object";
   return schema;
 }

@@ -136,6 +136,7 @@ void NamedCalls::finish(ReplySink& sink) {
     case Place::kNameLine:
       return sink.content(seen_);
     case Place::kBefore:
+      if (sink.is_cut_off()) return sink.end_call(kCallCutOff);
       sink.arguments("{}");
       return sink.end_call();
     case Place::kArguments:

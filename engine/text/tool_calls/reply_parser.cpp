@@ -23,7 +23,8 @@ std::vector<ReplyEvent> ReplyParser::push(std::string_view piece) {
   return sink_.take();
 }
 
-std::vector<ReplyEvent> ReplyParser::finish() {
+std::vector<ReplyEvent> ReplyParser::finish(bool cut_off) {
+  if (cut_off) sink_.cut_off();
   if (reasoning_) push_answer(reasoning_->finish(sink_));
   if (reader_ != nullptr) reader_->finish(sink_);
   sink_.finish();

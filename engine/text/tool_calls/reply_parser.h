@@ -26,8 +26,9 @@ class ReplyParser {
 
   // Any bytes, though a piece of whole characters makes events of whole characters.
   std::vector<ReplyEvent> push(std::string_view piece);
-  // The reply has ended. Every call that has begun has an end then.
-  std::vector<ReplyEvent> finish();
+  // The reply has ended. Every call that has begun has an end then. `cut_off`: the model had not
+  // ended it, so that a marker or call which has only just begun is no content.
+  std::vector<ReplyEvent> finish(bool cut_off = false);
 
  private:
   void push_answer(std::string_view text);

@@ -1,9 +1,16 @@
 #include "engine/text/tool_calls/reply_sink.h"
 
 namespace hearth {
+namespace {
+
+// Shorter beginnings of a marker are more likely text: `a < b` cut after the `<`.
+constexpr std::size_t kShortestMarkerBeginning = 3;  // bytes
+
+}  // namespace
 
 void ReplySink::add(ReplyEvent::Kind kind, std::string_view text) {
   if (text.empty()) return;
+  any_content_ |= kind == ReplyEvent::Kind::kContent;
   const std::uint32_t call = kind == ReplyEvent::Kind::kArguments ? begun_calls_ - 1 : 0;
   if (!events_.empty() && events_.back().kind == kind && events_.back().call == call)
     events_.back().text += text;
@@ -32,6 +39,10 @@ void ReplySink::add_trimmed(ReplyEvent::Kind kind, std::string_view text) {
 
 void ReplySink::content(std::string_view text) {
   if (text.empty()) return;
+  if (is_cut_off_ && text.size() >= kShortestMarkerBeginning) {
+    space_.clear();
+    return;
+  }
   if (in_reasoning_) end_reasoning();
   add_trimmed(ReplyEvent::Kind::kContent, text);
   if (!calls_) add(ReplyEvent::Kind::kContent, std::exchange(space_, {}));
@@ -69,7 +80,9 @@ void ReplySink::end_call(std::string_view warning) {
 }
 
 void ReplySink::finish() {
-  if (!in_reasoning_) add(ReplyEvent::Kind::kContent, space_);
+  // White space alone is no answer: a call would have followed.
+  const bool is_answer = any_content_ || !is_cut_off_;
+  if (!in_reasoning_ && is_answer) add(ReplyEvent::Kind::kContent, space_);
   space_.clear();
 }
 

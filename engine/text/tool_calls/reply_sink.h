@@ -26,6 +26,10 @@ class ReplySink {
   void arguments(std::string_view text);
   void end_call(std::string_view warning = {});
   bool in_call() const { return in_call_; }
+  // The token limit cut the reply. What has been read as the beginning of a marker or of a call is
+  // dropped from now on, not made content.
+  void cut_off() { is_cut_off_ = true; }
+  bool is_cut_off() const { return is_cut_off_; }
   // The reply has ended.
   void finish();
 
@@ -39,7 +43,8 @@ class ReplySink {
   const bool calls_;
   std::vector<ReplyEvent> events_;
   std::string space_;  // white space that only counts if text follows
-  bool skips_space_ = false, in_reasoning_ = false, in_call_ = false;
+  bool skips_space_ = false, in_reasoning_ = false, in_call_ = false, is_cut_off_ = false;
+  bool any_content_ = false;
   std::uint32_t begun_calls_ = 0;
 };
 

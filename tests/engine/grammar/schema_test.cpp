@@ -30,17 +30,17 @@ TEST(Schema, NegativeZeroIsAnIntegerThatIsNotGenerated) {
        {R"({"type": "integer"})", R"({"minimum": 0})", R"({"type": "number", "maximum": 5})"}) {
     SCOPED_TRACE(schema);
     const auto judged = compiled(Grammar::compile_json_schema(schema));
-    const auto generated = compiled(Grammar::compile_json_schema(schema, {.negative_zero = false}));
+    const auto generated = compiled(Grammar::compile_json_schema(schema, {.generates = true}));
     EXPECT_TRUE(accepts(judged, "-0"));
     EXPECT_FALSE(accepts(generated, "-0"));
     EXPECT_TRUE(accepts(generated, "0"));
   }
   const auto number =
-      compiled(Grammar::compile_json_schema(R"({"type": "number"})", {.negative_zero = false}));
+      compiled(Grammar::compile_json_schema(R"({"type": "number"})", {.generates = true}));
   EXPECT_TRUE(accepts(number, "-0.5"));
   EXPECT_TRUE(accepts(number, "-7"));
   const auto constant =
-      compiled(Grammar::compile_json_schema(R"({"const": -0})", {.negative_zero = false}));
+      compiled(Grammar::compile_json_schema(R"({"const": -0})", {.generates = true}));
   EXPECT_TRUE(accepts(constant, "0"));
 }
 

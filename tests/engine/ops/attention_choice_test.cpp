@@ -5,6 +5,7 @@
 
 #include "engine/ops/attention.h"
 #include "engine/ops/kernel_choice.h"
+#include "tests/support/fake_devices.h"
 
 namespace hearth {
 namespace {
@@ -29,6 +30,7 @@ AttentionDevice fake(const char* name, DeviceType type, uint32_t subgroup, uint3
   caps.features.coopmat = !matrices.empty();
   caps.features.float16 = true;
   caps.coopmat_shapes = std::move(matrices);
+  if (std::string_view(name).starts_with("nvidia")) caps = testing::as_h200(caps);
   return {name, caps, matrix_rows};
 }
 

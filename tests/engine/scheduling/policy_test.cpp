@@ -58,6 +58,18 @@ TEST(Policy, EveryValueOfEverySwitchIsReadBack) {
   EXPECT_EQ(policy_name(policy), "custom");
 }
 
+TEST(Policy, TimesMayBeInSeconds) {
+  Policy policy;
+  for (const auto& [text, milliseconds] :
+       {std::pair("1s", 1000u), {"0.025s", 25u}, {"2s", 2000u}, {"0s", 0u}, {"7", 7u}}) {
+    EXPECT_EQ(set_switch(policy, "tbt-target", text), std::nullopt) << text;
+    EXPECT_EQ(policy.tbt_target_ms, milliseconds) << text;
+  }
+  for (const char* const text : {"s", "-1s", "0.0001s", "1e9s", "nans", "1.s5", "0.5", "9999999s"})
+    EXPECT_NE(set_switch(policy, "max-wait", text), std::nullopt) << text;
+  EXPECT_NE(set_switch(policy, "max-chunk", "2s"), std::nullopt);
+}
+
 TEST(Policy, SpellingIsForgiving) {
   Policy policy;
   EXPECT_EQ(set_switch(policy, "prefix cache", "off"), std::nullopt);
@@ -71,7 +83,7 @@ TEST(Policy, MistakesAreNamedAndChangeNothing) {
   EXPECT_EQ(set_switch(policy, "layout", "square"),
             "layout cannot be 'square'; it is one of padded, packed");
   EXPECT_EQ(set_switch(policy, "tbt-target", "ms"),
-            "tbt-target takes a number of milliseconds, not 'ms'");
+            "tbt-target takes a number of milliseconds, such as 25ms or 0.5s, not 'ms'");
   EXPECT_EQ(set_switch(policy, "max-chunk", "12ms"),
             "max-chunk takes a number of tokens, not '12ms'");
   EXPECT_EQ(set_switch(policy, "max-chunk", "12x"),
@@ -82,7 +94,7 @@ TEST(Policy, MistakesAreNamedAndChangeNothing) {
             "layout, phases, max-chunk, tbt-target, kv, preemption, victim, order, max-wait, "
             "prefix-cache");
   EXPECT_EQ(set_switch(policy, "batch window", "soon"),
-            "batch-window takes a number of milliseconds, not 'soon'");
+            "batch-window takes a number of milliseconds, such as 25ms or 0.5s, not 'soon'");
   EXPECT_EQ(switch_value(policy, "colour"), std::nullopt);
   EXPECT_EQ(policy, Policy{});
 }

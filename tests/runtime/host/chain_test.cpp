@@ -5,12 +5,12 @@
 namespace hearth {
 namespace {
 
-constexpr uint64_t kMemory = 0x10000;
+constexpr uint64_t kMemory = 3 * kChainAlignment;
 uint64_t link(uint64_t i) { return kMemory + (i + 1) * kChainStride; }
 
 TEST(Chain, DispatchesDoNotArriveBeforeTheFirstBarrier) {
   Chain chain(kMemory);
-  EXPECT_EQ(chain.add(4).counter, 0u);
+  EXPECT_EQ(chain.add(4).counter, kMemory);
   EXPECT_FALSE(chain.can_start_link());
   chain.restart();
   EXPECT_EQ(chain.add(4).counter, link(0));
@@ -67,10 +67,19 @@ TEST(Chain, StopsAtTheEndOfItsMemory) {
   Chain chain(kMemory);
   chain.restart();
   uint64_t links = 0;
-  for (; chain.add(1).counter != 0 && chain.can_start_link(); ++links) chain.start_link();
+  for (; chain.add(1).counter != kMemory && chain.can_start_link(); ++links) chain.start_link();
   EXPECT_EQ(link(links) + kChainStride, kMemory + kChainBytes);
   chain.restart();
-  EXPECT_EQ(chain.add(1).counter, 0u);
+  EXPECT_EQ(chain.add(1).counter, kMemory);
+  EXPECT_FALSE(chain.can_start_link());
+}
+
+TEST(Chain, WithoutLinksKernelsOnlySeeWhetherAWaitHasFailed) {
+  Chain chain(kMemory, false);
+  EXPECT_FALSE(chain.enabled());
+  chain.restart();
+  EXPECT_EQ(chain.add(4).counter, kMemory);
+  EXPECT_EQ(chain.add(4).wait, 0u);
   EXPECT_FALSE(chain.can_start_link());
 }
 

@@ -22,6 +22,7 @@ DeviceCaps usable(uint32_t index, const char* name, DeviceType type, uint64_t gi
   f.subgroup_arithmetic = f.storage16 = f.int64 = f.timeline_semaphore = true;
   f.synchronization2 = f.buffer_device_address = f.subgroup_size_control = true;
   f.memory_model = true;
+  f.memory_model_chains = true;
   return caps;
 }
 
@@ -45,6 +46,8 @@ TEST(DeviceSelect, RefusalNamesEverythingThatIsMissing) {
       {"buffer device addresses", [](DeviceCaps& c) { c.features.buffer_device_address = false; }},
       {"subgroup size control", [](DeviceCaps& c) { c.features.subgroup_size_control = false; }},
       {"memory model", [](DeviceCaps& c) { c.features.memory_model = false; }},
+      {"availability and visibility chains",
+       [](DeviceCaps& c) { c.features.memory_model_chains = false; }},
       {"subgroup size from 4 to 64 (it has 128)", [](DeviceCaps& c) { c.subgroup_size = 128; }},
   };
   for (const Case& item : cases) {

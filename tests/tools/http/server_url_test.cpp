@@ -17,6 +17,7 @@ TEST(ServerUrl, EveryUsualFormIsAccepted) {
   EXPECT_EQ(whole_url("https://box"), "https://box:443/x");
   EXPECT_EQ(whole_url("Https://box:8443/api/v1/"), "https://box:8443/api/v1/x");
   EXPECT_EQ(whole_url("box"), "http://box:8080/x");
+  EXPECT_EQ(whole_url("http://127.0.0.1/v1"), "http://127.0.0.1:80/v1/x");
   EXPECT_EQ(whole_url("localhost:1"), "http://localhost:1/x");
   EXPECT_EQ(whole_url("http://[::1]:8081"), "http://[::1]:8081/x");
   EXPECT_EQ(parse_server_url("[::1]")->host, "::1");

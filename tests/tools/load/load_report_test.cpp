@@ -76,7 +76,7 @@ TEST(LoadReport, JsonHasEveryNumber) {
       EXPECT_TRUE(json[key].contains(part)) << key << part;
   EXPECT_NEAR(json["worst_gap_seconds"]["max"].get<double>(), 0.6, 1e-9);
   EXPECT_EQ(json["load"], "8 clients");
-  EXPECT_EQ(json["tokens_from"], "usage");
+  EXPECT_EQ(json["tokens_from"], "usage and chunks");
   EXPECT_EQ(json["errors"]["HTTP status 429"]["count"], 1);
   const nlohmann::json list = requests_to_json(known_run());
   ASSERT_EQ(list.size(), 4u);
@@ -92,11 +92,25 @@ TEST(LoadReport, TheTableHasAColumnPerLoad) {
   EXPECT_THAT(table, HasSubstr("8 clients  64 clients\n"));
   EXPECT_THAT(table, HasSubstr("worst gap of all, ms"));
   EXPECT_THAT(table,
-              HasSubstr("8 clients: 1 of broken stream: the server closed the connection\n"));
+              HasSubstr("8 clients: 1 request: broken stream: the server closed the connection\n"));
   EXPECT_THAT(table, HasSubstr("replies of 429 and 503"));
   EXPECT_THAT(table, Not(HasSubstr("nan")));
   const std::string one = format_load(std::span(reports).subspan(1), {});
   EXPECT_THAT(one, Not(HasSubstr("429")));  // nothing to say
+}
+
+// A server that died before it answered has counted nothing.
+TEST(LoadReport, SaysWhoCountedTheTokens) {
+  const auto notes = [](LoadRun run) {
+    const LoadReport report = make_load_report(run, {}, "x");
+    return format_load(std::span(&report, 1), {});
+  };
+  LoadRun run = known_run();
+  EXPECT_THAT(notes(run), HasSubstr("did not report the usage of 1 of 3 answers"));
+  run.requests.erase(run.requests.begin() + 2);
+  EXPECT_THAT(notes(run), HasSubstr("Tokens are counted by the server."));
+  run.requests.erase(run.requests.begin(), run.requests.begin() + 2);
+  EXPECT_THAT(notes(run), Not(HasSubstr("counted by the server")));
 }
 
 TEST(LoadReport, ThePlotIsWellFormed) {

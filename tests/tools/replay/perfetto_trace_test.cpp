@@ -79,13 +79,13 @@ TEST(PerfettoTrace, HasTracksSlicesMarksAndCounters) {
   EXPECT_EQ(steps[1]["ts"], 1e6);
   EXPECT_EQ(steps[1]["dur"], 5e5);
   EXPECT_EQ(steps[1]["args"]["padding_tokens"], 3);
-  const auto prompts = events_of(trace, "X", "prompt");
+  const auto prompts = events_of(trace, "X", "#7 prompt");
   ASSERT_EQ(prompts.size(), 2u);
   EXPECT_EQ(prompts[0]["tid"], 3);
   EXPECT_EQ(prompts[0]["args"]["request"], 7);
   EXPECT_EQ(prompts[0]["args"]["tokens"], 20);
   EXPECT_EQ(prompts[0]["args"]["position"], 16);
-  ASSERT_EQ(events_of(trace, "X", "decode").size(), 1u);
+  ASSERT_EQ(events_of(trace, "X", "#8 decode").size(), 1u);
 
   const auto preempted = events_of(trace, "i", "preempted");
   ASSERT_EQ(preempted.size(), 1u);

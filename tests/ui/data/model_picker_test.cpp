@@ -30,6 +30,7 @@ DeviceCaps device(const char* name, uint32_t index, DeviceType type, uint64_t fr
   features.timeline_semaphore = features.synchronization2 = true;
   features.buffer_device_address = features.subgroup_size_control = true;
   features.memory_model = true;
+  features.memory_model_chains = true;
   caps.heaps = {{.bytes = free_bytes * 2, .free_bytes = free_bytes, .device_local = true}};
   return caps;
 }

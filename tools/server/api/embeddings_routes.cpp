@@ -37,10 +37,16 @@ Streams submit_inputs(const ServedModel& model, const EmbeddingsRequest& asked,
       request.prompt.resize(
           std::min<size_t>(request.prompt.size(), longest_sequence(model.engine.limits()) - 1));
     if (const AddResult fit = model.engine.check_prompt(request.prompt, asked.inputs.size());
-        !fit.accepted())
-      return ApiError{.message = fit.message,
-                      .param = "input",
-                      .code = fit.refusal == Refusal::kTooLong ? "context_length_exceeded" : ""};
+        !fit.accepted()) {
+      const bool too_long = fit.refusal == Refusal::kTooLong;
+      return ApiError{
+          .message = too_long ? fmt::format("an input has {} tokens, and at most {} are possible",
+                                            request.prompt.size(),
+                                            longest_sequence(model.engine.limits()) - 1)
+                              : fit.message,
+          .param = "input",
+          .code = too_long ? "context_length_exceeded" : ""};
+    }
     requests.push_back(std::move(request));
   }
   if (deadline != HttpClock::time_point::max()) {

@@ -60,7 +60,7 @@ std::variant<ordered_json, ApiError> parse_ordered_body(std::string_view body) {
     return ApiError{
         .message = fmt::format("the body has an object of more than {} members", kMostMembers)};
   ordered_json object = ordered_json::parse(body, nullptr, /*allow_exceptions=*/false);
-  if (object.is_discarded()) return ApiError{.message = "the body is not valid JSON"};
+  if (object.is_discarded()) return not_json(body);
   if (!object.is_object()) return ApiError{.message = "the body must be a JSON object"};
   return object;
 }

@@ -21,14 +21,17 @@ bool add_grammar(ServerState& server, const ServedModel& model, HttpClock::time_
   }
   if (asked.structured.kind == StructuredOutput::Kind::kNone) return true;
   Result<std::shared_ptr<const grammar::Grammar>> compiled = invalid("");
+  ApiError error;
   const auto compile = [&](const std::atomic<bool>&) {
     compiled = server.grammars().compile(asked.structured);
+    if (!compiled.ok() && !asked.grammar_is_optional)
+      error = call_grammar_error(asked, compiled.error());
     model.engine.token_trie();
   };
   if (!server.run_grammar_task(compile, deadline, exchange)) return false;
   if (!compiled.ok() && asked.grammar_is_optional) return true;
   if (!compiled.ok()) {
-    exchange.refuse(renamed(structured_error(asked.structured, compiled.error()), call.names));
+    exchange.refuse(renamed(std::move(error), call.names));
     return false;
   }
   asked.generation.grammar = *compiled;
@@ -60,7 +63,8 @@ std::unique_ptr<GenerationReply> begin_generation(ServerState& server, const Ser
         .id = fmt::format("{}-{}", call.kind == ApiKind::kChat ? "chatcmpl" : "cmpl",
                           server.next_id()),
         .model = model.name,
-        .created = unix_seconds()};
+        .created = unix_seconds(),
+        .fingerprint = model.about.version.empty() ? "" : "hearth-" + model.about.version};
     const auto make = [&](const std::atomic<bool>& cancelled) {
       begun = GenerationReply::begin(model, head, asked,
                                      {.deadline = deadline, .cancelled = &cancelled},

@@ -1,5 +1,6 @@
 #include "tools/server/api/ollama_reply.h"
 
+#include <algorithm>
 #include <chrono>
 #include <utility>
 
@@ -47,7 +48,9 @@ json OllamaReply::last(const std::string& text, const std::string& thinking) con
   object["prompt_eval_count"] = end.prompt_tokens;
   object["prompt_eval_duration"] = nanoseconds(end.times.first_token - end.times.admitted);
   object["eval_count"] = end.generated_tokens;
-  object["eval_duration"] = nanoseconds(end.times.last_token - end.times.first_token);
+  // Clients divide by it, and forced tokens may all come at once.
+  object["eval_duration"] =
+      std::max<int64_t>(nanoseconds(end.times.last_token - end.times.first_token), 1);
   return object;
 }
 

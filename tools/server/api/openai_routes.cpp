@@ -36,9 +36,12 @@ void show_model(ServerState& server, Exchange& exchange) {
   if (model == nullptr) return;
   // A model's name may contain slashes.
   const std::string_view name = std::string_view(exchange.request.path).substr(kModelPath.size());
-  if (percent_decoded(name) == model->name) return exchange.send(card_json(server, *model));
+  const std::string asked = percent_decoded(name);
+  if (asked == model->name) return exchange.send(card_json(server, *model));
+  constexpr size_t kMostShown = 64;  // bytes
   exchange.refuse({.status = 404,
-                   .message = fmt::format("the model here is {}", model->name),
+                   .message = fmt::format("there is no model '{}'; this server has {}",
+                                          asked.substr(0, kMostShown), model->name),
                    .param = "model",
                    .code = "model_not_found"});
 }

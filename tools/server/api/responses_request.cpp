@@ -296,6 +296,11 @@ std::variant<ResponsesRequest, ApiError> parse_responses_request(std::string_vie
   if (const ApiError* error = std::get_if<ApiError>(&parsed)) return *error;
   const ordered_json& body = std::get<ordered_json>(parsed);
   ResponsesRequest request{.chat = ordered_json::object(), .conversation = ordered_json::array()};
+  for (const char* name : {"max_tokens", "max_completion_tokens"})
+    if (given_field(body, name) != nullptr)
+      return ApiError{.message = fmt::format("'{}' is called 'max_output_tokens' here", name),
+                      .param = name,
+                      .code = "unknown_parameter"};
   if (auto error = pass_fields(kResponsesRules, body, request.chat)) return *error;
   if (const ordered_json* store = given_field(body, "store")) {
     if (!store->is_boolean()) return field_error("store", "must be true or false");

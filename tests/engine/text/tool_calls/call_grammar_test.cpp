@@ -136,6 +136,17 @@ TEST(CallGrammar, AgreesWithTheParser) {
     }
 }
 
+// OpenAI's API: a function whose parameters are left out takes none.
+TEST(CallGrammar, AFunctionWithoutParametersGetsNoArguments) {
+  const std::vector<Tool> tools = {{.name = "ping", .description = "", .parameters = {}}};
+  const std::string grammar = call_grammar(hermes_format(), {.tools = tools});
+  const auto call = [](const std::string& arguments) {
+    return "<tool_call>\n{\"name\": \"ping\", \"arguments\": " + arguments + "}\n</tool_call>";
+  };
+  EXPECT_TRUE(allows(grammar, call("{}")));
+  EXPECT_FALSE(allows(grammar, call("{\"host\": 1}")));
+}
+
 // After the marker that the model wrote by itself, the rest is a call in any white space.
 TEST(CallGrammar, GoesOnAfterTheTrigger) {
   for (const GrammarCase& one : grammar_cases()) {

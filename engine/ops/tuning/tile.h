@@ -1,11 +1,7 @@
-// The tiles that products of many rows use.
+// A tile that products of many rows use. Profiles have lists of them.
 #pragma once
 
 #include <cstdint>
-#include <span>
-
-#include "engine/weights/formats.h"
-#include "runtime/device_caps.h"
 
 namespace hearth {
 
@@ -30,12 +26,5 @@ struct Tile {
   uint32_t buffers = 1;         // direct: blocks of x in shared memory
   uint32_t reread_percent = 3;  // added if several tiles of rows read the same weights
 };
-
-// Products of more rows use any of the tiles from this row count on.
-inline constexpr uint32_t kManyRows = 112;
-
-// Sorted by rows. Fewer rows than kManyRows fit into one tile, so the weights are read once; among
-// tiles with the same rows the outputs decide.
-std::span<const Tile> tiles_for(const DeviceCaps& caps, WeightFormat format, bool coopmat);
 
 }  // namespace hearth

@@ -1,0 +1,43 @@
+#include <algorithm>
+
+#include "engine/ops/kernel_plan.h"
+#include "engine/ops/tuning/profile.h"
+
+namespace hearth {
+namespace {
+
+// Tiles that need little shared memory and few registers, for any matrix units.
+constexpr Tile kTiles[] = {
+    {16, 64, 64, 16, 16, 4, 2}, {32, 128, 64, 32, 16, 2, 1}, {48, 64, 64, 48, 16, 2, 2},
+    {64, 64, 64, 64, 16, 2, 2}, {96, 64, 64, 48, 32, 2, 1},  {128, 128, 32, 64, 64, 2, 1},
+};
+
+}  // namespace
+
+TuningProfile general_profile(const DeviceCaps& caps) {
+  // A workgroup of 256 lanes suits every GPU we know of. Two of them per multiprocessor hide each
+  // other's waiting.
+  const uint32_t lanes = group_size(caps, 256);
+  return {
+      .name = "general",
+      .tiles = {.floats = kTiles,
+                .quantized = kTiles,
+                .many_rows = 112,
+                .part_inputs = 256,
+                .last_inputs = 256,
+                .last_split_inputs = 160},
+      .team =
+          {.loads = 4, .lanes = lanes, .chained_lanes = lanes, .most_rounds = 8, .small_rounds = 8},
+      .integer = {.most_lanes = lanes, .group_lanes = lanes, .most_rounds = 8},
+      // 16 subgroups of 32 lanes with 128 registers each are all registers of a multiprocessor.
+      .few_rows = {.floats = FewRowsTeam{16, 1}, .quantized = FewRowsTeam{16, 1}},
+      .attention = {.short_context = 767,
+                    .subgroups = 8 * multiprocessors(caps),
+                    .prompt_groups = 4 * multiprocessors(caps),
+                    .short_direct_head = 128},
+      .norm = {.one_row_lanes = 512, .lanes = 256},
+      .chained_rows = 64,
+  };
+}
+
+}  // namespace hearth

@@ -1,0 +1,85 @@
+// The numbers of kernel choice that only a measurement can decide: tiles, lanes, how much work per
+// workgroup. choose_<family>.cpp has the rules, a profile the numbers. A GPU family that was
+// measured has a profile of its own; every other device gets the general one, which is derived from
+// its capabilities and says nothing about a device that those do not.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string_view>
+
+#include "engine/ops/tuning/tile.h"
+#include "runtime/device_caps.h"
+
+namespace hearth {
+
+// Products of many rows on matrix units. Lists are sorted by rows. Up to `many_rows` rows fit into
+// one tile, so that weights are read once; more use any of the tiles from that row count on. Among
+// tiles of the same rows the cost decides (choose_tile.cpp).
+struct TilesTuning {
+  std::span<const Tile> floats, quantized;
+  uint32_t many_rows = 0;
+  // What split-k costs, as inputs that could be multiplied meanwhile: writing and reading partial
+  // sums (twice that with several tiles of rows); or, if the last workgroup of a tile adds them up,
+  // that much at all and per split.
+  uint64_t part_inputs = 0, last_inputs = 0, last_split_inputs = 0;
+};
+
+// One row of float weights in matvec_team.
+struct TeamTuning {
+  uint32_t loads = 0;          // in flight per lane
+  uint32_t lanes = 0;          // per workgroup
+  uint32_t chained_lanes = 0;  // the same in a chain, and what a multiprocessor has room for
+  // Rounds that a workgroup stays; with more work, smaller ones stay for `small_rounds`.
+  uint32_t most_rounds = 0, small_rounds = 0;
+};
+
+// matvec_integer.
+struct IntegerTuning {
+  uint32_t most_lanes = 0;   // per workgroup
+  uint32_t group_lanes = 0;  // of a workgroup of several teams; larger ones are alone
+  uint32_t most_rounds = 0;
+  bool wide_q4_0 = false;  // registers for twice the outputs of Q4_0
+};
+
+// matmul_team: the subgroups for which a multiprocessor has registers, and the blocks of x that
+// each keeps.
+struct FewRowsTeam {
+  uint32_t subgroups, blocks;
+};
+struct FewRowsTuning {  // up to 8 rows, and up to 16; empty: tiles are better
+  std::optional<FewRowsTeam> floats, quantized, quantized_two_columns;
+};
+
+struct PaceTuning {
+  uint32_t short_context = 0;  // tokens up to which start and end dominate; ends a range of buckets
+  uint32_t subgroups = 0;      // that keep the device busy with single tokens
+  uint32_t prompt_groups = 0;  // workgroups that do so with prompts
+  // The largest head for which attention_direct is worth its code for one token of one sequence
+  // over a short context.
+  uint32_t short_direct_head = 0;
+};
+
+struct NormTuning {
+  uint32_t one_row_lanes = 0, lanes = 0;  // per row, for one row and for several
+};
+
+struct TuningProfile {
+  std::string_view name;
+  TilesTuning tiles;
+  TeamTuning team;
+  IntegerTuning integer;
+  FewRowsTuning few_rows;
+  PaceTuning attention;
+  NormTuning norm;
+  uint32_t chained_rows = 0;  // most rows of a step whose kernels form a chain (runtime/chain.h)
+};
+
+// The profile of a device: its family's, or general_profile().
+TuningProfile tuning_profile(const DeviceCaps& caps);
+
+TuningProfile general_profile(const DeviceCaps& caps);
+TuningProfile hopper_profile();
+
+}  // namespace hearth

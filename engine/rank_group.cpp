@@ -1,0 +1,186 @@
+#include "engine/rank_group.h"
+
+#include <algorithm>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "engine/rank_worker.h"
+#include "engine/ranks/in_process_link.h"
+#include "engine/ranks/rank_loop.h"
+#include "engine/session.h"
+#include "runtime/memory.h"
+
+namespace hearth {
+namespace {
+
+// Rows that a part of a step must have to be worth reading the weights again. A CPU is limited by
+// arithmetic from a few rows on, a GPU from a few hundred.
+constexpr uint32_t kLeastCpuPartRows = 2;
+constexpr uint32_t kLeastGpuPartRows = 512;
+
+}  // namespace
+
+Result<SplitRequest> split_request(const ModelFile& file) {
+  HEARTH_ASSIGN(const ModelPlan whole, plan_model(file));
+  const uint32_t layers = whole.config.layers;
+  SplitRequest request;
+  for (uint32_t layer = 0; layer < layers; ++layer) {
+    uint64_t bytes = 0;
+    for (const WeightSpec& spec : whole.table.specs())
+      if (spec.role >= kFirstLayerRole && spec.layer == layer)
+        for (const SegmentPlan& segment : plan_segments(spec, file))
+          bytes += segment.device_bytes();
+    request.layer_bytes.push_back(bytes);
+  }
+  if (layers < 2) return request;
+  HEARTH_ASSIGN(const ModelPlan first, plan_model(file, {.first = 0, .last = 1}));
+  HEARTH_ASSIGN(const ModelPlan last, plan_model(file, {.first = layers - 1, .last = layers}));
+  request.input_bytes = first.weight_bytes - request.layer_bytes.front();
+  request.output_bytes = last.weight_bytes - request.layer_bytes.back();
+  return request;
+}
+
+template <class T>
+Result<T> RankGroup::named(uint32_t rank, Result<T> result) const {
+  if (result.ok()) return result;
+  return Error{result.error().kind, fmt::format("rank {}: {}", rank, result.error().message)};
+}
+
+Result<Message> RankGroup::receive_setup(uint32_t rank) {
+  return link_->receive(rank, Channel::kSetup);
+}
+
+Result<std::unique_ptr<RankGroup>> RankGroup::open(Instance& instance, const ModelFile& file,
+                                                   const SessionOptions& options) {
+  std::unique_ptr<RankGroup> group(new RankGroup(file, options));
+  const RankOptions& ranks = options.ranks;
+  if (ranks.link != nullptr) {
+    if (!ranks.devices.empty() && ranks.devices.size() != ranks.link->ranks())
+      return invalid(fmt::format("--devices names {} devices for {} ranks", ranks.devices.size(),
+                                 ranks.link->ranks()));
+    group->link_ = ranks.link.get();
+    return group;
+  }
+  // Before any device is opened.
+  HEARTH_ASSIGN(SplitRequest request, split_request(file));
+  request.room_bytes.assign(ranks.count(), 1);
+  request.layers = ranks.layers;
+  HEARTH_TRY(split_layers(request));
+  group->own_links_ = make_in_process_links(ranks.count());
+  group->link_ = group->own_links_.front().get();
+  for (uint32_t rank = 1; rank < ranks.count(); ++rank)
+    group->threads_.emplace_back([&instance, &file, &options, &link = *group->own_links_[rank]] {
+      // Rank 0 hears of an error before the rank ends.
+      static_cast<void>(run_rank_worker(instance, link, file, options).ok());
+    });
+  return group;
+}
+
+RankGroup::~RankGroup() {
+  if (link_ == nullptr) return;
+  if (executor_)
+    executor_.reset();  // tells the ranks to stop
+  else
+    link_->fail("rank 0 could not start");
+  for (std::thread& thread : threads_) thread.join();
+}
+
+Result<LayerRange> RankGroup::divide(const RankOffer& own) {
+  offers_.assign(1, own);
+  for (uint32_t rank = 1; rank < count(); ++rank) {
+    HEARTH_ASSIGN(const Message message, receive_setup(rank));
+    HEARTH_ASSIGN(RankOffer offer, named(rank, read_offer(message)));
+    if (offer.fingerprint != own.fingerprint)
+      return invalid(
+          fmt::format("rank {} has another model file or another version of the program", rank));
+    offers_.push_back(std::move(offer));
+  }
+  HEARTH_ASSIGN(SplitRequest request, split_request(file_));
+  for (const RankOffer& offer : offers_) request.room_bytes.push_back(offer.free_bytes);
+  request.layers = options_.ranks.layers;
+  HEARTH_ASSIGN(ranges_, split_layers(request));
+  return ranges_.front();
+}
+
+Status RankGroup::plan(MemoryPlan& memory, uint32_t wanted_blocks) {
+  for (uint32_t rank = 1; rank < count(); ++rank)
+    HEARTH_TRY(link_->send(
+        rank, Channel::kSetup,
+        write_task(
+            {.held = ranges_[rank], .context = memory.context, .kv_blocks = wanted_blocks})));
+  rooms_.assign(1, {.weight_bytes = memory.weight_bytes,
+                    .activation_bytes = memory.activation_bytes,
+                    .kv_bytes_per_block = memory.kv_bytes_per_block,
+                    .context = memory.context,
+                    .max_context = memory.max_context,
+                    .kv_blocks = memory.kv_blocks,
+                    .fits = memory.fits});
+  for (uint32_t rank = 1; rank < count(); ++rank) {
+    HEARTH_ASSIGN(const Message message, receive_setup(rank));
+    HEARTH_ASSIGN(const RankRoom room, named(rank, read_room(message)));
+    rooms_.push_back(room);
+    memory.max_context = std::min(memory.max_context, room.max_context);
+    memory.kv_blocks = std::min(memory.kv_blocks, room.kv_blocks);
+    memory.fits = memory.fits && room.fits;
+  }
+  return {};
+}
+
+uint32_t RankGroup::swap_blocks(uint64_t bytes, uint64_t own_most) const {
+  uint64_t block_bytes = 0, most = own_most;
+  for (size_t rank = 0; rank < rooms_.size(); ++rank) {
+    block_bytes += rooms_[rank].kv_bytes_per_block;
+    if (rank > 0) most = std::min(most, rooms_[rank].most_swap_blocks);
+  }
+  return static_cast<uint32_t>(std::min<uint64_t>(bytes / block_bytes, most));
+}
+
+Status RankGroup::load(const StepRunnerOptions& options) {
+  for (uint32_t rank = 1; rank < count(); ++rank)
+    HEARTH_TRY(link_->send(rank, Channel::kSetup,
+                           write_task({.held = ranges_[rank],
+                                       .context = options.limits.context,
+                                       .kv_blocks = options.kv_blocks,
+                                       .swap_blocks = options.swap_blocks,
+                                       .load = true})));
+  return {};
+}
+
+Status RankGroup::start(StepRunner& runner) {
+  for (uint32_t rank = 1; rank < count(); ++rank) {
+    HEARTH_ASSIGN(const Message message, receive_setup(rank));
+    if (const Status ready = read_ready(message); !ready.ok())
+      return Error{ready.error().kind, fmt::format("rank {}: {}", rank, ready.error().message)};
+  }
+  RankExecutorOptions options{.slots = runner.options().slots};
+  const bool cpu = std::ranges::all_of(offers_, &RankOffer::is_cpu);
+  options.least_part_rows = cpu ? kLeastCpuPartRows : kLeastGpuPartRows;
+  for (const RankRoom& room : rooms_) options.block_bytes += room.kv_bytes_per_block;
+  executor_ = std::make_unique<RankExecutor>(*link_, options);
+  threads_.emplace_back([this, &runner] {
+    const Status ended = RankLoop(*link_, runner).run();
+    if (ended.ok()) return;
+    const std::lock_guard lock(loss_);
+    lost_ = ended.error().message;
+    if (tell_) tell_(lost_);
+  });
+  return {};
+}
+
+void RankGroup::on_loss(std::function<void(const std::string& reason)> tell) {
+  const std::lock_guard lock(loss_);
+  tell_ = std::move(tell);
+  if (tell_ && !lost_.empty()) tell_(lost_);
+}
+
+std::vector<std::string> RankGroup::describe() const {
+  std::vector<std::string> lines;
+  for (size_t rank = 0; rank < rooms_.size(); ++rank)
+    lines.push_back(fmt::format("rank {}: {}, layers {} to {}, {} of weights", rank,
+                                offers_[rank].device, ranges_[rank].first, ranges_[rank].last - 1,
+                                format_bytes(rooms_[rank].weight_bytes)));
+  return lines;
+}
+
+}  // namespace hearth

@@ -1,0 +1,36 @@
+// The ranks that a session runs on (engine/ranks).
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "engine/ranks/link.h"
+
+namespace hearth {
+
+struct RankOptions {
+  std::vector<std::string> devices;  // one per rank, as -d takes it; empty: every rank as -d says
+  std::vector<uint32_t> layers;      // one number per rank; empty: by the devices' memory
+  std::shared_ptr<Link> link;  // to ranks in other processes; null: they are threads of this one
+  uint32_t ranks_here = 1;     // ranks on this machine, if they are processes
+
+  bool several() const { return link != nullptr || devices.size() > 1; }
+  uint32_t count() const {
+    return link != nullptr ? link->ranks()
+                           : std::max<uint32_t>(1, static_cast<uint32_t>(devices.size()));
+  }
+  // The device of a rank; `otherwise` is what -d says.
+  const std::string& device(uint32_t rank, const std::string& otherwise) const {
+    return rank < devices.size() ? devices[rank] : otherwise;
+  }
+  // How many ranks share the memory of this rank's device.
+  uint32_t sharing(uint32_t rank) const {
+    if (rank >= devices.size()) return std::max(1u, ranks_here);
+    return static_cast<uint32_t>(std::ranges::count(devices, devices[rank]));
+  }
+};
+
+}  // namespace hearth

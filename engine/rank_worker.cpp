@@ -1,0 +1,130 @@
+#include "engine/rank_worker.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "engine/memory_plan.h"
+#include "engine/model/kv_cache.h"
+#include "engine/model/step_runner.h"
+#include "engine/ranks/rank_loop.h"
+#include "runtime/device.h"
+#include "runtime/chain_check.h"
+#include "runtime/fragment_check.h"
+#include "runtime/memory.h"
+#include "runtime/pipeline_cache.h"
+
+namespace hearth {
+namespace {
+
+// Everything of a rank, destroyed in the right order.
+struct RankDevice {
+  std::unique_ptr<Device> device;
+  std::unique_ptr<PipelineStore> pipelines;
+  std::unique_ptr<Model> model;
+  std::unique_ptr<StepRunner> runner;
+  std::unique_ptr<StepPreparation> preparation;
+};
+
+Status open_rank_device(RankDevice& own, Instance& instance, const SessionOptions& options,
+                        uint32_t rank) {
+  HEARTH_ASSIGN(own.device, Device::open(instance, options.ranks.device(rank, options.device)));
+  HEARTH_ASSIGN(own.pipelines,
+                PipelineStore::create(*own.device, {.cache_directory = default_cache_directory()}));
+  HEARTH_TRY(check_chain(*own.device, *own.pipelines));
+  return check_fragments(*own.device, *own.pipelines);
+}
+
+Status load_layers(RankDevice& own, const ModelFile& file, const SessionOptions& options,
+                   const RankTask& task) {
+  const ModelOptions model_options{.context = task.context, .held = task.held};
+  HEARTH_ASSIGN(own.model, Model::allocate(*own.device, file, model_options));
+  StepLimits limits = step_limits(options, own.device->caps(), own.model->config().context);
+  limits.context = task.context;
+  HEARTH_ASSIGN(own.runner, StepRunner::create(*own.device, *own.pipelines, *own.model,
+                                               {.limits = limits,
+                                                .slots = options.max_sequences,
+                                                .kv_blocks = task.kv_blocks,
+                                                .swap_blocks = task.swap_blocks}));
+  if (options.prepare_steps) {
+    own.preparation =
+        start_step_preparation(*own.runner, *own.pipelines, own.device->caps(), options, nullptr);
+    own.runner->set_preparation(own.preparation.get());
+  }
+  HEARTH_TRY(own.model->fill(*own.device, file, model_options));
+  HEARTH_TRY(file.check_files());
+  if (own.preparation) HEARTH_TRY(own.preparation->wait_for_minimum());
+  return {};
+}
+
+}  // namespace
+
+uint64_t rank_fingerprint(const ModelFile& file) {
+  // FNV-1a of what would make ranks compute different things.
+  uint64_t hash = 0xcbf29ce484222325;
+  const auto add = [&](std::string_view text) {
+    for (const char each : text) hash = (hash ^ static_cast<unsigned char>(each)) * 0x100000001b3;
+  };
+  for (const ModelTensor& tensor : file.tensors()) {
+    add(tensor.name);
+    add(fmt::format("{} {} {} {}", tensor.rows, tensor.cols, static_cast<int>(tensor.format),
+                    tensor.bytes.size()));
+  }
+  add(fmt::format("{} {} {}", sizeof(params::SamplingRow), sizeof(params::StepSequence),
+                  sizeof(RankTask)));
+  return hash;
+}
+
+uint64_t rank_free_bytes(Device& device, const SessionOptions& options, uint32_t rank) {
+  return bytes_to_plan_with(device.caps(), device.memory().use().device_left_bytes(), options) /
+         options.ranks.sharing(rank);
+}
+
+Result<RankRoom> rank_room(const DeviceCaps& caps, uint64_t free_bytes, const ModelFile& file,
+                           const SessionOptions& options, const RankTask& task) {
+  HEARTH_ASSIGN(const ModelPlan plan, plan_model(file, task.held));
+  StepLimits limits = step_limits(options, caps, plan.config.context);
+  limits.context = task.context;
+  const MemoryPlan memory =
+      plan_memory(caps, free_bytes, plan, {.limits = limits, .kv_blocks = task.kv_blocks});
+  return RankRoom{
+      .weight_bytes = memory.weight_bytes,
+      .activation_bytes = memory.activation_bytes,
+      .kv_bytes_per_block = memory.kv_bytes_per_block,
+      .context = memory.context,
+      .max_context = memory.max_context,
+      .kv_blocks = memory.kv_blocks,
+      .most_swap_blocks = most_kv_blocks(plan.config, limits.kv, caps.limits.max_allocation_bytes),
+      .fits = memory.fits};
+}
+
+Status run_rank_worker(Instance& instance, Link& link, const ModelFile& file,
+                       const SessionOptions& options) {
+  RankDevice own;
+  if (const Status opened = open_rank_device(own, instance, options, link.rank()); !opened.ok()) {
+    HEARTH_TRY(link.send(0, Channel::kSetup, write_offer(opened.error())));
+    return opened;
+  }
+  const uint64_t free_bytes = rank_free_bytes(*own.device, options, link.rank());
+  HEARTH_TRY(link.send(0, Channel::kSetup,
+                       write_offer(RankOffer{.device = own.device->caps().name,
+                                             .free_bytes = free_bytes,
+                                             .fingerprint = rank_fingerprint(file),
+                                             .is_cpu = is_cpu(own.device->caps())})));
+  for (;;) {
+    HEARTH_ASSIGN(const Message message, link.receive(0, Channel::kSetup));
+    HEARTH_ASSIGN(const RankTask task, read_task(message));
+    if (!task.load) {
+      HEARTH_TRY(
+          link.send(0, Channel::kSetup,
+                    write_room(rank_room(own.device->caps(), free_bytes, file, options, task))));
+      continue;
+    }
+    const Status loaded = load_layers(own, file, options, task);
+    HEARTH_TRY(link.send(0, Channel::kSetup, write_ready(loaded)));
+    HEARTH_TRY(loaded);
+    return RankLoop(link, *own.runner).run();
+  }
+}
+
+}  // namespace hearth

@@ -1,0 +1,40 @@
+// The messages that have arrived for one rank, by source and channel. Thread-safe.
+#pragma once
+
+#include <condition_variable>
+#include <deque>
+#include <mutex>
+#include <optional>
+#include <vector>
+
+#include "engine/ranks/link.h"
+
+namespace hearth {
+
+class Inbox {
+ public:
+  explicit Inbox(uint32_t ranks) : queues_(size_t{ranks} * kChannels) {}
+
+  void put(uint32_t from, Channel channel, Message message);
+  // Waits for a message. After fail(), what had arrived before comes first, then the error.
+  Result<Message> take(uint32_t from, Channel channel);
+  bool has(uint32_t from, Channel channel);
+  // Ends every wait. Only the first reason counts.
+  void fail(const Error& error);
+  std::optional<Error> error();
+
+ private:
+  struct Queue {
+    std::deque<Message> messages;
+    std::condition_variable arrived;
+  };
+  Queue& queue(uint32_t from, Channel channel) {
+    return queues_[size_t{from} * kChannels + static_cast<size_t>(channel)];
+  }
+
+  std::mutex mutex_;
+  std::vector<Queue> queues_;
+  std::optional<Error> error_;
+};
+
+}  // namespace hearth

@@ -1,0 +1,46 @@
+// Carries messages between the ranks of one engine: steps, hidden rows, token ids and results. A
+// message is bytes; message.h writes and reads them. An implementation knows nothing of models.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "runtime/result.h"
+
+namespace hearth {
+
+using Message = std::vector<std::byte>;
+
+// Messages between two ranks arrive in order within a channel; channels do not wait for each other.
+enum class Channel : uint8_t {
+  kSetup,     // while ranks start: devices, layers, memory
+  kCommands,  // rank 0 to all: steps, block moves, slots
+  kRows,      // each rank to the next one: hidden rows
+  kIds,       // last rank to the first: sampled ids
+  kResults,   // last rank to rank 0: what the engine gets of a step
+};
+inline constexpr size_t kChannels = 5;
+
+class Link {
+ public:
+  virtual ~Link() = default;
+
+  virtual uint32_t rank() const = 0;
+  virtual uint32_t ranks() const = 0;
+
+  // Hands a message over without waiting for its receiver, which may be this rank itself. Any
+  // thread. Fails once a rank is lost.
+  virtual Status send(uint32_t to, Channel channel, Message message) = 0;
+  // Waits for the next message. Once a rank is lost or has ended, it fails with kDeviceLost after
+  // the messages that had already arrived. Any thread, but one thread per source and channel.
+  virtual Result<Message> receive(uint32_t from, Channel channel) = 0;
+  // Whether receive() would return at once.
+  virtual bool ready(uint32_t from, Channel channel) = 0;
+  // Gives up: receive() and send() fail with this reason from now on, here and on all other ranks.
+  virtual void fail(const std::string& reason) = 0;
+};
+
+}  // namespace hearth

@@ -1,0 +1,40 @@
+// How long messages take between two ranks, and what that means for a model divided over them.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "engine/ranks/link.h"
+#include "runtime/result.h"
+
+namespace hearth {
+
+struct LinkTiming {
+  uint64_t bytes = 0;
+  double seconds = 0;  // one way: half of the median round trip
+};
+
+// Rank 0's part: sends messages of each size to rank 1 and back. Then rank 1 may end.
+Result<std::vector<LinkTiming>> time_link(Link& link, const std::vector<uint64_t>& sizes,
+                                          uint32_t repetitions);
+// Rank 1's part: returns every message until rank 0 is done.
+Status echo_link(Link& link);
+
+// The time of a message of any size, between those measured. REQUIRES: sizes ascend.
+double message_seconds(const std::vector<LinkTiming>& timings, double bytes);
+
+// What crosses the link in a decode step, and how long a step must take for a split over two equal
+// devices to be faster than one device.
+struct SplitCost {
+  double pipeline_seconds = 0;  // the hidden rows, once
+  double tensor_seconds = 0;    // two sums per layer, each there and back
+  // A pipeline of two halves the time of a step whose parts overlap; a tensor split halves all of
+  // it. So each pays once a step takes longer than twice what it adds.
+  double pipeline_pays_above() const { return 2 * 2 * pipeline_seconds; }  // two parts cross
+  double tensor_pays_above() const { return 2 * tensor_seconds; }
+};
+SplitCost split_cost(const std::vector<LinkTiming>& timings, uint32_t rows, uint32_t width,
+                     uint32_t layers);
+
+}  // namespace hearth

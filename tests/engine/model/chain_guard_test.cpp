@@ -1,0 +1,120 @@
+// A kernel that waits in vain (injected): the engine falls back to barriers, runs the steps in
+// flight again, and generates the same tokens.
+#include "runtime/chain_guard.h"
+
+#include <string>
+#include <vector>
+
+#include <gmock/gmock.h>
+
+#include "engine/model/amateur_executor.h"
+#include "runtime/faults.h"
+#include "runtime/log.h"
+#include "tests/support/chained_device.h"
+#include "tests/support/tiny_model.h"
+
+namespace hearth::testing {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+constexpr StepRunnerOptions kGuardOptions{
+    .limits = {.rows = 64, .sequences = 4, .logit_rows = 4, .context = 128, .deterministic = true},
+    .slots = 4,
+    .kv_blocks = 8,
+    .swap_blocks = 8};
+
+class ChainGuardTest : public GpuTest {
+ protected:
+  struct Run {
+    std::vector<std::vector<TokenId>> ids;
+    std::vector<std::string> lines;  // of the log
+    bool struck = false, usable = false;
+  };
+
+  // Penalties count in a slot's history, and mirostat's state is kept in it: both would be wrong if
+  // a step counted twice.
+  static GenerationRequest request(const TinyModel& tiny, uint32_t number) {
+    GenerationRequest request{.prompt = tiny.prompt(10 + 9 * number, number), .max_tokens = 12};
+    request.sampling.frequency_penalty = 0.5f;
+    request.sampling.seed = number;
+    if (number == 2) request.sampling.mirostat = 2;
+    return request;
+  }
+
+  static void generate(Engine& engine, const TinyModel& tiny, Run& run) {
+    std::vector<TokenStream> streams;
+    for (uint32_t i = 0; i < 5; ++i) {
+      auto stream = engine.submit(request(tiny, i));
+      ASSERT_OK(stream);
+      streams.push_back(std::move(*stream));
+    }
+    engine.resume();
+    for (TokenStream& stream : streams) {
+      run.ids.emplace_back();
+      while (const auto token = stream.next()) run.ids.back().push_back(token->id);
+      EXPECT_EQ(stream.end().reason, FinishReason::kLength) << stream.end().message;
+    }
+  }
+
+  // Generates with the n-th recorded wait in vain; 0: none. In a small pool, so that requests are
+  // swapped, and with an amateur if `contrast`.
+  static Run run(int n, bool contrast = false) {
+    Run run;
+    auto chained = ChainedDevice::open();
+    EXPECT_TRUE(chained.ok());
+    const ScopedLogSink sink([&](std::string_view line) { run.lines.emplace_back(line); });
+    auto tiny = TinyModel::open(*chained->device, *chained->pipelines, kGuardOptions);
+    EXPECT_TRUE(tiny.ok());
+    chained->device->faults().chain.arm(n);
+    if (contrast) {
+      auto amateur = StepRunner::create(*chained->device, *chained->pipelines, *tiny->model,
+                                        amateur_options(*tiny->runner));
+      EXPECT_TRUE(amateur.ok());
+      AmateurExecutor executor(*tiny->runner, **amateur);
+      Engine engine(
+          executor, nullptr,
+          {.limits = {.max_sequences = 4, .max_step_tokens = 64, .context = 128, .pool_blocks = 8},
+           .vocabulary = tiny->model->config().vocabulary,
+           .start_paused = true,
+           .contrast = ContrastOptions{.alpha = 0.1f, .beta = 0.8f},
+           .check_integrity = true});
+      generate(engine, *tiny, run);
+    } else {
+      const auto engine = tiny->engine({.preemption = Preemption::kSwap}, 0, true);
+      generate(*engine, *tiny, run);
+    }
+    run.struck = !chained->device->faults().chain.pending();
+    run.usable = chained->device->chain().usable();
+    return run;
+  }
+};
+
+TEST_F(ChainGuardTest, TokensAreTheSameWhicheverWaitIsInVain) {
+  const Run right = run(0);
+  EXPECT_TRUE(right.usable);
+  EXPECT_THAT(right.lines, IsEmpty());
+  for (const int n : {1, 7, 14}) {
+    SCOPED_TRACE(n);
+    const Run failed = run(n);
+    ASSERT_TRUE(failed.struck) << "there are not as many waits";
+    EXPECT_FALSE(failed.usable);
+    EXPECT_EQ(failed.ids, right.ids);
+    EXPECT_THAT(failed.lines, ElementsAre(HasSubstr("barriers"))) << "once";
+  }
+}
+
+// The expert's steps read the amateur's logits and the amateur's steps the expert's tokens, so that
+// all steps in flight have to run again in order.
+TEST_F(ChainGuardTest, StepsOfTwoModelsRunAgainInOrder) {
+  const Run right = run(0, true);
+  const Run failed = run(5, true);
+  ASSERT_TRUE(failed.struck) << "there are not as many waits";
+  EXPECT_FALSE(failed.usable);
+  EXPECT_EQ(failed.ids, right.ids);
+}
+
+}  // namespace
+}  // namespace hearth::testing

@@ -1,0 +1,40 @@
+#include "engine/ranks/link_timing.h"
+
+#include <thread>
+
+#include <gtest/gtest.h>
+
+#include "engine/ranks/in_process_link.h"
+
+namespace hearth::testing {
+namespace {
+
+TEST(LinkTiming, TimesEverySizeAndLetsTheOtherRankEnd) {
+  const auto links = make_in_process_links(2);
+  std::thread other([&] { EXPECT_TRUE(echo_link(*links[1]).ok()); });
+  const auto timings = time_link(*links[0], {64, 4096}, 3);
+  other.join();
+  ASSERT_TRUE(timings.ok());
+  ASSERT_EQ(timings->size(), 2u);
+  EXPECT_EQ((*timings)[1].bytes, 4096u);
+  for (const LinkTiming& timing : *timings) EXPECT_GT(timing.seconds, 0);
+}
+
+TEST(LinkTiming, SizesInBetweenAreInterpolated) {
+  const std::vector<LinkTiming> timings{{0, 1}, {100, 2}, {1100, 3}};
+  EXPECT_DOUBLE_EQ(message_seconds(timings, 50), 1.5);
+  EXPECT_DOUBLE_EQ(message_seconds(timings, 100), 2);
+  EXPECT_DOUBLE_EQ(message_seconds(timings, 600), 2.5);
+  EXPECT_DOUBLE_EQ(message_seconds(timings, 2100), 4);
+}
+
+TEST(LinkTiming, ASumAfterEveryHalfLayerCostsMuchMoreThanOneHop) {
+  const std::vector<LinkTiming> timings{{0, 50e-6}, {1 << 20, 50e-6}};
+  const SplitCost cost = split_cost(timings, 1, 4096, 32);
+  EXPECT_DOUBLE_EQ(cost.pipeline_seconds, 50e-6);
+  EXPECT_DOUBLE_EQ(cost.tensor_seconds, 128 * 50e-6);
+  EXPECT_DOUBLE_EQ(cost.tensor_pays_above(), 256 * 50e-6);
+}
+
+}  // namespace
+}  // namespace hearth::testing

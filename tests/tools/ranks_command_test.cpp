@@ -1,0 +1,162 @@
+// hearth on several ranks as a user starts it: in one process, and under mpirun, where those tests
+// are skipped if there is none. All ranks share one device.
+#include <chrono>
+#include <csignal>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <thread>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/support/hearth_program.h"
+#include "tests/support/serving.h"
+
+namespace hearth::testing {
+namespace {
+
+using RankReport = nlohmann::json;
+using ::testing::HasSubstr;
+
+const std::vector<std::string> kRankPrompt = {
+    "run",    "-m", Serving::kSmallestModel, "-p",    "Once", "-n", "12",
+    "--temp", "0",  "--deterministic",       "--json"};
+const std::vector<std::string> kMpiEnvironment = {"OMPI_ALLOW_RUN_AS_ROOT=1",
+                                                  "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1"};
+
+std::vector<std::string> mpirun(int ranks) {
+  return {"/usr/bin/env", "mpirun", "--oversubscribe",    "--bind-to",
+          "none",         "-n",     std::to_string(ranks)};
+}
+
+// Empty, or why tests under mpirun are skipped.
+std::string no_mpi() {
+  if (run_program({"/bin/sh", "-c", "command -v mpirun"}).exit_code != 0)
+    return "mpirun is not installed (package openmpi-bin)";
+  std::vector<std::string> arguments = mpirun(2);
+  arguments.insert(arguments.end(), {HEARTH_LAUNCHER, HEARTH_BINARY, "bench", "--link", "--json"});
+  const Finished probe = run_program(arguments, kMpiEnvironment);
+  return probe.err.find("has no MPI") == std::string::npos
+             ? ""
+             : "this build has no MPI (package libopenmpi-dev)";
+}
+
+RankReport run_on(std::vector<std::string> starter, std::vector<std::string> more) {
+  starter.insert(starter.end(), {HEARTH_LAUNCHER, HEARTH_BINARY});
+  starter.insert(starter.end(), kRankPrompt.begin(), kRankPrompt.end());
+  starter.insert(starter.end(), more.begin(), more.end());
+  const Finished result = run_program(starter, kMpiEnvironment);
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  RankReport parsed = RankReport::parse(result.out, nullptr, false);
+  return parsed.is_object() ? parsed : RankReport::object();
+}
+
+TEST(RanksCommand, TheSameTokensOnTwoRanksOfOneProcess) {
+  const RankReport alone = run_on({}, {});
+  ASSERT_EQ(alone["ids"].size(), 12u);
+  EXPECT_EQ(run_on({}, {"--devices", "0,0"})["ids"], alone["ids"]);
+}
+
+TEST(RanksCommand, TheSameTokensUnderMpirunWithUnevenLayers) {
+  if (const std::string reason = no_mpi(); !reason.empty()) GTEST_SKIP() << reason;
+  const RankReport alone = run_on({}, {});
+  const uint32_t layers =
+      hearth_json({"info", "-m", Serving::kSmallestModel})["layers"].get<uint32_t>();
+  ASSERT_GE(layers, 3u);
+  EXPECT_EQ(run_on(mpirun(2), {"--layers", std::to_string(layers - 1) + ",1"})["ids"],
+            alone["ids"]);
+  EXPECT_EQ(run_on(mpirun(3), {"--layers", "1," + std::to_string(layers - 2) + ",1"})["ids"],
+            alone["ids"]);
+}
+
+TEST(RanksCommand, InfoPredictsTheMemoryOfEachRank) {
+  const RankReport info =
+      hearth_json({"info", "-m", Serving::kSmallestModel, "--devices", "0,0", "--ctx", "256"});
+  ASSERT_EQ(info["ranks"].size(), 2u);
+  uint64_t layers = 0, kv = 0;
+  for (const RankReport& rank : info["ranks"]) {
+    layers += rank["layers"].get<uint64_t>();
+    kv += rank["kv_bytes_per_token"].get<uint64_t>();
+    EXPECT_TRUE(rank["fits"].get<bool>());
+    EXPECT_LT(rank["weight_bytes"].get<uint64_t>(), info["weight_bytes"].get<uint64_t>());
+  }
+  EXPECT_EQ(layers, info["layers"].get<uint64_t>());
+  EXPECT_EQ(kv, info["kv_bytes_per_token"].get<uint64_t>());
+  EXPECT_THAT(hearth({"info", "-m", Serving::kSmallestModel, "--devices", "0,0"}).out,
+              HasSubstr("on 2 ranks"));
+}
+
+TEST(RanksCommand, RefusesWhatItCannotDivideByName) {
+  const auto error_of = [](std::vector<std::string> more) {
+    std::vector<std::string> arguments{"run", "-m", Serving::kSmallestModel, "-p", "Once"};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    const Finished result = hearth(arguments);
+    EXPECT_NE(result.exit_code, 0);
+    return result.err;
+  };
+  EXPECT_THAT(error_of({"--devices", "0,0", "--split", "tensor"}),
+              HasSubstr("--split tensor is not available"));
+  EXPECT_THAT(error_of({"--devices", "0,0", "--split", "sequence"}),
+              HasSubstr("--split sequence is not available"));
+  EXPECT_THAT(error_of({"--devices", "0,,0"}), HasSubstr("commas between them"));
+  EXPECT_THAT(error_of({"--devices", "0,0", "-d", "0"}), HasSubstr("cannot be combined"));
+  EXPECT_THAT(error_of({"--layers", "2,2"}), HasSubstr("--layers needs --devices or mpirun"));
+  EXPECT_THAT(error_of({"--devices", "0,0", "--penalty-alpha", "0.5", "--top-k", "4"}),
+              HasSubstr("contrastive search is not available"));
+}
+
+TEST(RanksCommand, BenchTimesTheLink) {
+  const RankReport timed = hearth_json({"bench", "--link", "-m", Serving::kSmallestModel});
+  EXPECT_EQ(timed["link"], "in-process");
+  EXPECT_GE(timed["messages"].size(), 3u);
+  EXPECT_GT(timed["splits"][0]["tensor_pays_above_seconds"].get<double>(),
+            timed["splits"][0]["pipeline_pays_above_seconds"].get<double>());
+}
+
+// The process of a rank that this test has started, found by its environment; 0 if there is none.
+pid_t process_of_rank(int rank, const std::string& mark) {
+  const std::string wanted = "OMPI_COMM_WORLD_RANK=" + std::to_string(rank);
+  for (const auto& entry : std::filesystem::directory_iterator("/proc")) {
+    std::ifstream file(entry.path() / "environ");
+    const std::string all{std::istreambuf_iterator<char>(file), {}};
+    const std::string environment = '\0' + all;
+    if (environment.find('\0' + wanted + '\0') != std::string::npos &&
+        environment.find('\0' + mark + '\0') != std::string::npos)
+      return static_cast<pid_t>(std::stol(entry.path().filename().string()));
+  }
+  return 0;
+}
+
+TEST(RanksCommand, AKilledRankEndsEveryRequestAndTheJob) {
+  if (const std::string reason = no_mpi(); !reason.empty()) GTEST_SKIP() << reason;
+  const std::string mark = "HEARTH_TEST_MARK=" + std::to_string(getpid());
+  for (const std::string& variable : kMpiEnvironment) putenv(const_cast<char*>(variable.c_str()));
+  std::vector<std::string> starter = mpirun(2);
+  starter.insert(starter.begin() + 1, mark);
+  Serving server({}, Serving::kSmallestModel, starter);
+  ASSERT_NE(server.port(), 0) << server.log();
+  EXPECT_THAT(server.log(), HasSubstr("rank 1: "));
+  EXPECT_EQ(server.get("/health").status, 200);
+  const pid_t worker = process_of_rank(1, mark);
+  ASSERT_NE(worker, 0);
+
+  std::thread killer([&] {
+    server.wait_for("hearth_requests_running", 1);
+    kill(worker, SIGKILL);
+  });
+  const auto begin = std::chrono::steady_clock::now();
+  const HttpAnswer answer =
+      server.post("/v1/completions", R"({"prompt":"Once","max_tokens":900,"ignore_eos":true})");
+  killer.join();
+  const std::chrono::duration<double> waited = std::chrono::steady_clock::now() - begin;
+  EXPECT_NE(answer.status, 200);
+  EXPECT_THAT(answer.body, HasSubstr("rank 1 was lost"));
+  EXPECT_LT(waited.count(), 20);
+  EXPECT_NE(server.wait(), 0);
+  EXPECT_EQ(process_of_rank(0, mark), 0);
+  EXPECT_EQ(process_of_rank(1, mark), 0);
+}
+
+}  // namespace
+}  // namespace hearth::testing

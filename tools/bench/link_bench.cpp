@@ -1,0 +1,80 @@
+#include "tools/bench/link_bench.h"
+
+#include <nlohmann/json.hpp>
+#include <thread>
+
+#include <fmt/format.h>
+
+#include "engine/ranks/in_process_link.h"
+#include "engine/ranks/link_timing.h"
+#include "engine/ranks/mpi_link.h"
+#include "runtime/memory.h"
+
+namespace hearth {
+namespace {
+
+constexpr uint32_t kLinkRepetitions = 101;
+constexpr uint32_t kLinkRows[] = {1, 8, 64};
+
+Result<std::vector<LinkTiming>> link_timings() {
+  const std::vector<uint64_t> sizes{64, 8 << 10, 64 << 10, 256 << 10, 1 << 20, 4 << 20};
+  if (started_by_mpirun()) {
+    HEARTH_ASSIGN(const std::unique_ptr<Link> link, open_mpi_link());
+    if (link->rank() == 0) return time_link(*link, sizes, kLinkRepetitions);
+    HEARTH_TRY(echo_link(*link));
+    return std::vector<LinkTiming>();
+  }
+  const auto links = make_in_process_links(2);
+  std::thread other([&] { static_cast<void>(echo_link(*links[1]).ok()); });
+  auto timings = time_link(*links[0], sizes, kLinkRepetitions);
+  if (!timings.ok()) links[0]->fail("the link failed");
+  other.join();
+  return timings;
+}
+
+}  // namespace
+
+Status bench_link(const ModelConfig& config, bool json) {
+  HEARTH_ASSIGN(const std::vector<LinkTiming> timings, link_timings());
+  if (timings.empty()) return {};
+  const char* kind = started_by_mpirun() ? "mpi" : "in-process";
+  if (json) {
+    nlohmann::json result = {{"link", kind}, {"messages", nlohmann::json::array()}};
+    for (const LinkTiming& timing : timings)
+      result["messages"].push_back({{"bytes", timing.bytes}, {"seconds", timing.seconds}});
+    for (const uint32_t rows : kLinkRows) {
+      const SplitCost cost = split_cost(timings, rows, config.width, config.layers);
+      result["splits"].push_back({{"rows", rows},
+                                  {"pipeline_seconds", cost.pipeline_seconds},
+                                  {"tensor_seconds", cost.tensor_seconds},
+                                  {"pipeline_pays_above_seconds", cost.pipeline_pays_above()},
+                                  {"tensor_pays_above_seconds", cost.tensor_pays_above()}});
+    }
+    fmt::print("{}\n", result.dump());
+    return {};
+  }
+  fmt::print("link: {}, two ranks; one way, median of {}\n", kind, kLinkRepetitions);
+  for (const LinkTiming& timing : timings)
+    fmt::print("   {:>9} {:>9.1f} us\n", format_bytes(timing.bytes), timing.seconds * 1e6);
+  fmt::print(
+      "added to a decode step of this model ({} layers, width {}), and how long the step must "
+      "take on one\ndevice for two equal devices to be faster:\n",
+      config.layers, config.width);
+  fmt::print("   {:>9} {:>22} {:>22}\n", "sequences", "by layers, pays above",
+             "by tensor, pays above");
+  for (const uint32_t rows : kLinkRows) {
+    const SplitCost cost = split_cost(timings, rows, config.width, config.layers);
+    const auto both = [](double added, double pays) {
+      return fmt::format("{:.2f} ms, {:.2f} ms", added * 1e3, pays * 1e3);
+    };
+    fmt::print("   {:>9} {:>22} {:>22}\n", rows,
+               both(cost.pipeline_seconds, cost.pipeline_pays_above()),
+               both(cost.tensor_seconds, cost.tensor_pays_above()));
+  }
+  fmt::print(
+      "A model that fits on one device is fastest there; --split layers is for one that does "
+      "not.\n");
+  return {};
+}
+
+}  // namespace hearth

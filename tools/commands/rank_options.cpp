@@ -1,0 +1,109 @@
+// The options and the processes of ranks.
+#include <csignal>
+#include <cstdlib>
+
+#include <fmt/format.h>
+
+#include "engine/open_model_file.h"
+#include "engine/rank_worker.h"
+#include "engine/ranks/mpi_link.h"
+#include "tools/commands/model_options.h"
+#include "tools/commands/rank_lists.h"
+
+namespace hearth {
+namespace {
+
+std::vector<std::string> list_items(const std::string& list) {
+  std::vector<std::string> items;
+  if (list.empty()) return items;
+  size_t begin = 0;
+  for (;;) {
+    const size_t end = list.find(',', begin);
+    items.push_back(list.substr(begin, end - begin));
+    if (end == std::string::npos) return items;
+    begin = end + 1;
+  }
+}
+
+}  // namespace
+
+std::string problem_with_devices(const std::string& devices) {
+  for (const std::string& item : list_items(devices))
+    if (item.empty()) return "name devices with commas between them, such as 0,1";
+  return {};
+}
+
+std::string problem_with_layers(const std::string& layers) {
+  for (const std::string& item : list_items(layers))
+    if (item.empty() || item.size() > 4 ||
+        item.find_first_not_of("0123456789") != std::string::npos)
+      return "give the number of layers per rank with commas between them, such as 20,12";
+  return {};
+}
+
+std::string problem_with_split(const std::string& split) {
+  if (split == "layers") return {};
+  if (split == "tensor" || split == "sequence")
+    return fmt::format("--split {} is not available; --split layers is", split);
+  return "the only split is layers";
+}
+
+void read_ranks(const std::string& devices, const std::string& layers, RankOptions& ranks) {
+  ranks.devices = list_items(devices);
+  ranks.layers.clear();
+  for (const std::string& item : list_items(layers))
+    ranks.layers.push_back(static_cast<uint32_t>(std::strtoul(item.c_str(), nullptr, 10)));
+}
+
+void ModelOptionsGroup::declare_ranks(Options& options) {
+  may_have_ranks_ = true;
+  options
+      .add("--devices LIST", &devices_,
+           "Divide the model over these devices, such as 0,1; one may be named twice")
+      .check(problem_with_devices);
+  options.add("--split KIND", &split_, "How --devices and mpirun divide the model: layers")
+      .check(problem_with_split)
+      .advanced();
+  options
+      .add("--layers LIST", &layers_,
+           "Layers of each device, such as 20,12; by default, by their free memory")
+      .check(problem_with_layers)
+      .advanced();
+}
+
+bool ModelOptionsGroup::is_other_rank() const { return may_have_ranks_ && mpi_rank() > 0; }
+
+Status ModelOptionsGroup::add_ranks(SessionOptions& options) const {
+  if (!may_have_ranks_) return {};
+  if (!devices_.empty() && !session.device.empty())
+    return invalid("-d and --devices cannot be combined");
+  if (started_by_mpirun()) {
+    HEARTH_ASSIGN(options.ranks.link, open_mpi_link());
+    if (const char* here = std::getenv("OMPI_COMM_WORLD_LOCAL_SIZE"))
+      options.ranks.ranks_here = static_cast<uint32_t>(std::strtoul(here, nullptr, 10));
+  }
+  if (!layers_.empty() && !options.ranks.several())
+    return invalid("--layers needs --devices or mpirun");
+  return {};
+}
+
+Status ModelOptionsGroup::run_rank() const {
+  // Rank 0 decides when to end; mpirun tells all ranks at once.
+  std::signal(SIGTERM, SIG_IGN);
+  std::signal(SIGINT, SIG_IGN);
+  SessionOptions options = session_options();
+  options.prepared = nullptr;
+  HEARTH_TRY(add_ranks(options));
+  Link& link = *options.ranks.link;
+  const auto refuse = [&](const Error& error) -> Status {
+    HEARTH_TRY(link.send(0, Channel::kSetup, write_offer(error)));
+    return error;
+  };
+  const Result<std::unique_ptr<ModelFile>> file = open_model_file(model);
+  if (!file.ok()) return refuse(file.error());
+  const auto instance = Instance::create({.validation = options.validation});
+  if (!instance.ok()) return refuse(instance.error());
+  return run_rank_worker(**instance, link, **file, options);
+}
+
+}  // namespace hearth
