@@ -275,7 +275,7 @@ TEST_F(DashTest, ALayoutCanBeChangedSavedAndUsedAgain) {
   EXPECT_EQ(again.exit_code, 0) << again.err;
 }
 
-TEST_F(DashTest, ATextFileIsAttachedFoundAndItsConversationSelected) {
+TEST_F(DashTest, ADroppedTextFileIsAttachedAndFoundBySearch) {
   std::ofstream(folder_ / "notes.txt") << "a kite in the harbour\n";
   const Finished result = play(
       "wait chat.ready == 1 60\n"
