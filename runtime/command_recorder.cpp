@@ -7,6 +7,7 @@
 
 #include "runtime/chain_guard.h"
 #include "runtime/device.h"
+#include "runtime/dispatch_log.h"
 #include "runtime/gpu_timer.h"
 #include "runtime/pipeline.h"
 #include "runtime/queue.h"
@@ -155,6 +156,7 @@ void CommandRecorder::end_command() {
 }
 
 void CommandRecorder::dispatch(const Dispatch& dispatch) {
+  if (log_ != nullptr) log_->push_back({dispatch.pipeline.info(), dispatch.groups});
   if (is_dry()) return;
   assert(!transfer_only_ && "kernels run on the compute queue");
   const bool chains = chain_.enabled() && dispatch.pipeline.chained();

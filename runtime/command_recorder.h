@@ -14,6 +14,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "runtime/chain.h"
 #include "runtime/hazards.h"
@@ -26,6 +27,7 @@ class Device;
 class GpuTimer;
 class Pipeline;
 class Queue;
+struct LoggedDispatch;
 
 // Recorded commands. Move-only. REQUIRES: when it is destroyed, the GPU is done with it (or hand it
 // to Timeline::release_after()); the buffers and pipelines it uses outlive every run.
@@ -54,6 +56,8 @@ class CommandBuffer {
 
 struct GroupCount {
   uint32_t x = 1, y = 1, z = 1;
+
+  bool operator==(const GroupCount&) const = default;
 };
 
 // Every device has this many bytes of push constants. The recorder uses the last ones.
@@ -107,8 +111,12 @@ class CommandRecorder {
  public:
   static Result<CommandRecorder> begin(Device& device, const RecorderOptions& options = {});
   // Records nothing: for finding out what a recording would ask of a PipelineCollector. It must not
-  // be finished.
-  static CommandRecorder dry() { return {nullptr, {}}; }
+  // be finished. Dispatches are added to `log`, if there is one (dispatch_log.h).
+  static CommandRecorder dry(std::vector<LoggedDispatch>* log = nullptr) {
+    CommandRecorder recorder(nullptr, {});
+    recorder.log_ = log;
+    return recorder;
+  }
   CommandRecorder(CommandRecorder&&) = default;
   CommandRecorder& operator=(CommandRecorder&&) = default;
   CommandRecorder(const CommandRecorder&) = delete;
@@ -139,6 +147,7 @@ class CommandRecorder {
   bool times(Timing timing) const { return timer_ != nullptr && timing_ == timing; }
 
   Device* device_;
+  std::vector<LoggedDispatch>* log_ = nullptr;  // only if dry
   GpuTimer* timer_;
   Timing timing_;
   bool serial_;

@@ -1,8 +1,10 @@
 // Notes which pipelines a recording asks for, and compiles nothing. Used with
-// CommandRecorder::dry(), which accepts the stand-in that get() returns. One thread at a time.
+// CommandRecorder::dry(), which accepts the stand-ins that get() returns. One thread at a time.
 #pragma once
 
-#include <set>
+#include <map>
+#include <memory>
+#include <vector>
 
 #include "runtime/pipeline.h"
 
@@ -11,14 +13,18 @@ namespace hearth {
 class PipelineCollector final : public PipelineStore {
  public:
   Result<const Pipeline*> get(const PipelineInfo& info) override {
-    infos_.insert(info);
-    return &stand_in_;
+    std::unique_ptr<const Pipeline>& stand_in = stand_ins_[info];
+    if (stand_in == nullptr) stand_in.reset(new Pipeline(nullptr, info));
+    return stand_in.get();
   }
-  const std::set<PipelineInfo>& infos() const { return infos_; }
+  std::vector<PipelineInfo> infos() const {
+    std::vector<PipelineInfo> infos;
+    for (const auto& [info, stand_in] : stand_ins_) infos.push_back(info);
+    return infos;
+  }
 
  private:
-  const Pipeline stand_in_{nullptr, {}};
-  std::set<PipelineInfo> infos_;
+  std::map<PipelineInfo, std::unique_ptr<const Pipeline>> stand_ins_;
 };
 
 }  // namespace hearth

@@ -90,32 +90,27 @@ Status StepRunner::record_sampling(const Recording& recording) const {
   const auto& [recorder, pipelines, plan, copy] = recording;
   const StepBucket& bucket = plan.bucket;
   const StepLayout& layout = plan.layout;
+  const auto& [shape, commits, mixes, sampling] = plan.sampling;
   const Buffer& inputs = inputs_.buffer(copy);
-  // Even without logits: a commit is counted once, by the step it came with.
-  if ((bucket.extras & kStepCommits) != 0)
+  if (commits)
     HEARTH_TRY(record_history_commits(
-        recorder, pipelines, choose_history_commit(device_.caps(), bucket.sequences),
+        recorder, pipelines, *commits,
         {.commits = inputs.slice(layout.commits, bucket.sequences * sizeof(params::HistoryCommit)),
          .words = inputs_.words(copy),
          .history_lengths = history_lengths_.all(),
          .history = history_.all(),
          .history_capacity = kHistoryTokens}));
-  if (bucket.logit_rows == 0) return {};
-  const SamplingShape shape{.rows = bucket.logit_rows,
-                            .vocab = model_.config().vocabulary,
-                            .greedy = bucket.greedy,
-                            .extras = (bucket.extras & kStepRowExtras) != 0,
-                            .stages = (bucket.extras & kStepStages) != 0};
+  if (!sampling) return {};
   const BufferSlice logits = activations_.logits.slice(0, uint64_t{shape.rows} * shape.vocab * 4);
   const BufferSlice rows = inputs.slice(layout.sampling, shape.rows * sizeof(params::SamplingRow));
-  if ((bucket.extras & kStepMixes) != 0)
+  if (mixes)
     HEARTH_TRY(record_mix_logits(
-        recorder, pipelines, choose_mix_logits(device_.caps(), shape),
+        recorder, pipelines, *mixes,
         {.logits = logits,
          .other_logits = options_.other_logits != nullptr ? options_.other_logits->all() : rows,
          .rows = rows,
          .shape = shape}));
-  return hearth::record_sampling(recorder, pipelines, choose_sampling(device_.caps(), shape),
+  return hearth::record_sampling(recorder, pipelines, *sampling,
                                  {.logits = logits,
                                   .rows = rows,
                                   .biases = biases_.all(),

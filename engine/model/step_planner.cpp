@@ -50,22 +50,27 @@ void StepPlanner::find_distinct_layers() {
 }
 
 StepPlan StepPlanner::plan(const StepBucket& bucket, std::span<const uint32_t> layers) const {
-  const auto& [caps, model, limits, scratch_bytes, fusion] = info_;
+  const ModelPlan& model = info_.model;
+  const StepLimits& limits = info_.limits;
   const std::vector<Op> ops = step_program(
       {.config = model.config,
        .weights = model.shapes,
        .bucket = bucket,
        .layers = layers,
        .emit_layer = [&](Builder& builder) { model.architecture->emit_layer(builder); }});
-  return fuse({.caps = caps,
-               .weights = model.shapes,
-               .bucket = bucket,
-               .attention = step_attention_shape(model.config, limits.kv, bucket, limits.context),
-               .windows = windows_,
-               .matmul_scratch_bytes = scratch_bytes,
-               .deterministic = limits.deterministic,
-               .fusion = fusion},
-              ops);
+  StepPlan plan =
+      fuse({.caps = info_.caps,
+            .weights = model.shapes,
+            .bucket = bucket,
+            .attention = step_attention_shape(model.config, limits.kv, bucket, limits.context),
+            .windows = windows_,
+            .vocabulary = model.config.vocabulary,
+            .matmul_scratch_bytes = info_.matmul_scratch_bytes,
+            .deterministic = limits.deterministic,
+            .fusion = info_.fusion},
+           ops);
+  if (info_.edit) info_.edit(plan);
+  return plan;
 }
 
 }  // namespace hearth

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <vector>
 
@@ -18,8 +19,9 @@ struct StepPlannerInfo {
   const DeviceCaps& caps;
   const ModelPlan& model;
   StepLimits limits;
-  uint64_t matmul_scratch_bytes = 0;  // as allocated: see activation_sizes()
-  bool fusion = true;                 // false: every op has its own kernels
+  uint64_t matmul_scratch_bytes = 0;         // as allocated: see activation_sizes()
+  bool fusion = true;                        // false: every op has its own kernels
+  std::function<void(StepPlan&)> edit = {};  // called with every plan, for tests
 };
 
 class StepPlanner {

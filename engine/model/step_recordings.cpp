@@ -27,7 +27,7 @@ std::vector<PipelineInfo> StepRunner::pipelines_of(const StepBucket& bucket) con
   static_cast<void>(record_step({recorder, collector, planner_->plan_distinct(bucket), 0},
                                 {.pooled = none, .similarity = none, .pages = {none.all()}})
                         .ok());
-  return {collector.infos().begin(), collector.infos().end()};
+  return collector.infos();
 }
 
 void StepRunner::make_room_for_recording() {

@@ -76,6 +76,11 @@ Result<SwapTraffic> StepRunner::swap_traffic() {
       .out_bytes = out.bytes, .in_bytes = in.bytes, .seconds = out.seconds + in.seconds};
 }
 
+const DeviceCaps& StepRunner::planned_caps() const {
+  const StepPlanning* planning = options_.planning;
+  return planning != nullptr && planning->caps ? *planning->caps : device_.caps();
+}
+
 Status StepRunner::allocate() {
   const StepLimits& limits = options_.limits;
   const ModelConfig& config = model_.config();
@@ -85,18 +90,24 @@ Status StepRunner::allocate() {
                                           {.format = limits.kv,
                                            .blocks = options_.swap_blocks,
                                            .intent = MemoryIntent::kReadback}));
+  const DeviceCaps& caps = planned_caps();
   HEARTH_ASSIGN(activations_,
-                Activations::allocate(device_, activation_sizes(device_.caps(), config,
-                                                                model_.plan().matmuls, limits)));
+                Activations::allocate(
+                    device_, activation_sizes(caps, config, model_.plan().matmuls, limits)));
   HEARTH_ASSIGN(inputs_, StepInputs::create(device_,
-                                            step_input_bytes(device_.caps(), config, limits,
+                                            step_input_bytes(caps, config, limits,
                                                              attention_windows(config).size()),
                                             step_word_bytes(config, limits)));
   HEARTH_ASSIGN(boundary_, StepBoundary::create(device_, config, bucket_size(limits.rows)));
-  planner_.emplace(StepPlannerInfo{.caps = device_.caps(),
-                                   .model = model_.plan(),
-                                   .limits = limits,
-                                   .matmul_scratch_bytes = activations_.matmul_scratch.bytes()});
+  StepPlannerInfo planning{.caps = caps,
+                           .model = model_.plan(),
+                           .limits = limits,
+                           .matmul_scratch_bytes = activations_.matmul_scratch.bytes()};
+  if (options_.planning != nullptr) {
+    planning.fusion = options_.planning->fusion;
+    planning.edit = options_.planning->edit;
+  }
+  planner_.emplace(planning);
 
   const auto allocate = [&](Buffer& buffer, uint64_t bytes, const char* name,
                             MemoryIntent intent = MemoryIntent::kActivations) -> Status {

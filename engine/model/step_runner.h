@@ -8,6 +8,7 @@
 
 #include <array>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -37,6 +38,14 @@ namespace hearth {
 
 class Device;
 
+// Plans steps in another way than for the runner's device. For tests, which run the kernels of
+// other devices.
+struct StepPlanning {
+  std::optional<DeviceCaps> caps = {};       // instead of the device's
+  bool fusion = true;                        // false: every op has its own kernels
+  std::function<void(StepPlan&)> edit = {};  // called with every plan before it is recorded
+};
+
 struct StepRunnerOptions {
   StepLimits limits;
   uint32_t slots = 16;  // most running sequences; each has a place for its ids
@@ -51,6 +60,7 @@ struct StepRunnerOptions {
   // Another runner's sampled_ids(), for ids that its steps sample; null: this runner's own. Must
   // outlive the runner.
   const Buffer* sampled_ids = nullptr;
+  const StepPlanning* planning = nullptr;  // null: as usual. Must outlive the runner.
 };
 
 // Device memory per slot: the sampled id, mirostat's state, the token history and the biases.
@@ -117,6 +127,8 @@ class StepRunner final : public StepExecutor, private ChainUser {
   };
   StepRunner(Device& device, PipelineStore& pipelines, const Model& model,
              const StepRunnerOptions& options);
+  // That steps are planned for.
+  const DeviceCaps& planned_caps() const;
   Status allocate();
   Status allocate_pools();
   Status allocate_hidden();

@@ -160,6 +160,22 @@ void choose_kernels(const FuseInput& input, PlannedOps& ops) {
   }
 }
 
+PlannedSampling plan_sampling(const FuseInput& input) {
+  const StepBucket& bucket = input.bucket;
+  PlannedSampling plan{.shape = {.rows = bucket.logit_rows,
+                                 .vocab = input.vocabulary,
+                                 .greedy = bucket.greedy,
+                                 .extras = (bucket.extras & kStepRowExtras) != 0,
+                                 .stages = (bucket.extras & kStepStages) != 0}};
+  // Even without logits: a commit is counted once, by the step it came with.
+  if ((bucket.extras & kStepCommits) != 0)
+    plan.commits = choose_history_commit(input.caps, bucket.sequences);
+  if (bucket.logit_rows == 0) return plan;
+  if ((bucket.extras & kStepMixes) != 0) plan.mixes = choose_mix_logits(input.caps, plan.shape);
+  plan.sampling = choose_sampling(input.caps, plan.shape);
+  return plan;
+}
+
 }  // namespace
 
 StepPlan fuse(const FuseInput& input, std::span<const Op> ops) {
@@ -167,7 +183,8 @@ StepPlan fuse(const FuseInput& input, std::span<const Op> ops) {
                 .attention_shape = input.attention,
                 .attention = choose_attention(input.caps, input.attention, input.deterministic),
                 .layout = {},
-                .ops = {}};
+                .ops = {},
+                .sampling = plan_sampling(input)};
   step.layout = step_layout(input.bucket, step.attention.capacity, input.windows.size());
   Planner planner(input);
   for (const Op& op : ops) step.ops.push_back(planner.plan(op));

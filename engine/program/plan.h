@@ -146,6 +146,15 @@ struct PlannedOp {
   }
 };
 
+// What follows the logits: commits of accepted tokens, logits mixed with others, sampling. Each
+// only if the bucket has it.
+struct PlannedSampling {
+  SamplingShape shape;
+  std::optional<KernelPlan> commits = {};
+  std::optional<KernelPlan> mixes = {};
+  std::optional<SamplingPlan> sampling = {};
+};
+
 struct StepPlan {
   StepBucket bucket;
   // Attention is planned once for all layers of a bucket, and so are the places of a step's inputs.
@@ -153,6 +162,7 @@ struct StepPlan {
   AttentionPlan attention;
   StepLayout layout;
   std::vector<PlannedOp> ops;
+  PlannedSampling sampling;
 };
 
 }  // namespace hearth

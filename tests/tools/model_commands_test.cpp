@@ -380,6 +380,35 @@ TEST(Bench, TimesPromptAndDecode) {
   EXPECT_LT(per_token, weights * 1.1);
 }
 
+// Plans for a device that is not here, without loading weights.
+TEST(Bench, ExplainsWhichKernelsAStepRuns) {
+  const auto json = hearth_json({"bench", "--explain", "-m", kTiny, "--device-profile", "h200",
+                                 "-p", "32", "--batch", "1,8"});
+  EXPECT_EQ(json["device"], "NVIDIA H200");
+  ASSERT_EQ(json["steps"].size(), 3u);  // the prompt and two batches
+  const auto& decode = json["steps"][1];
+  EXPECT_EQ(decode["rows"], 1);
+  // Before the layers, all three of them, and after them.
+  ASSERT_EQ(decode["layers"].size(), 3u);
+  const auto& layers = decode["layers"][1];
+  EXPECT_EQ(layers["first_layer"], 0);
+  EXPECT_EQ(layers["last_layer"], 2);
+  EXPECT_EQ(layers["ops"][0]["part"], "qkv");
+  EXPECT_EQ(layers["ops"][0]["formula"], "qkv = weight * norm(hidden)");
+  expect_keys(layers["ops"][0]["kernels"][0], {"kernel", "constants", "subgroup", "groups"});
+
+  const Finished text =
+      hearth({"bench", "--explain", "-m", kTiny, "--device-profile", "rdna2", "--batch", "8"});
+  EXPECT_EQ(text.exit_code, 0) << text.err;
+  EXPECT_THAT(text.out, HasSubstr("on AMD Radeon RX 6800 XT"));
+  EXPECT_THAT(text.out, HasSubstr("decode of 8 sequences"));
+  const Finished unknown =
+      hearth({"bench", "--explain", "-m", kTiny, "--device-profile", "voodoo"});
+  EXPECT_EQ(unknown.exit_code, 1);
+  expect_one_line(unknown.err);
+  EXPECT_THAT(unknown.err, HasSubstr("no device profile 'voodoo'"));
+}
+
 TEST(Bench, ProfileTellsWhereTheTimeGoes) {
   const auto json =
       hearth_json({"bench", "--profile", "-m", kTiny, "-p", "32", "-n", "8", "--batch", "2"});

@@ -1,11 +1,13 @@
 // hearth bench: how fast a model runs here, where the time of its steps goes (--profile), and how
-// fast each kernel is (--kernels), compared with the device's measured ceilings.
+// fast each kernel is (--kernels), compared with the device's measured ceilings; which kernels a
+// step runs, here or elsewhere (--explain).
 #include <algorithm>
 #include <iterator>
 #include <nlohmann/json.hpp>
 
 #include <fmt/format.h>
 
+#include "engine/program/device_profiles.h"
 #include "engine/scheduling/batch_plan.h"
 #include "runtime/chain_check.h"
 #include "runtime/device.h"
@@ -14,6 +16,7 @@
 #include "runtime/pipeline_cache.h"
 #include "tools/bench/beam_bench.h"
 #include "tools/bench/constrained_bench.h"
+#include "tools/bench/explain.h"
 #include "tools/bench/kernel_bench.h"
 #include "tools/bench/kernel_cases.h"
 #include "tools/bench/link_bench.h"
@@ -81,9 +84,20 @@ class BenchCommand : public Command {
         .needs(kernels);
     options.add("--profile", &profile_, "Show where the time of a step goes instead of tokens/s")
         .excludes(kernels);
+    Option& explain =
+        options
+            .add("--explain", &explain_,
+                 "Show which kernels each step would run instead of timing; loads no weights")
+            .excludes(kernels);
+    options
+        .add("--device-profile NAME", &device_profile_,
+             "With --explain: the device to plan for, if it is not this machine's: h200, rtx-4090, "
+             "rdna3, rdna2, arc, apple or llvmpipe")
+        .needs(explain);
     options
         .add("--link", &link_,
-             "Time the link between two ranks instead, and say whether dividing the model pays; also "
+             "Time the link between two ranks instead, and say whether dividing the model pays; "
+             "also "
              "under mpirun")
         .excludes(kernels)
         .advanced();
@@ -106,7 +120,7 @@ class BenchCommand : public Command {
 
   Status run() override {
     if (link_) return run_link();
-    return kernels_ ? run_kernels() : run_model();
+    return kernels_ ? run_kernels() : explain_ ? explain_model() : run_model();
   }
 
  private:
@@ -161,6 +175,41 @@ class BenchCommand : public Command {
                                         {"ceilings", to_json(ceilings)},
                                         {"kernels", list}}
                              .dump(2));
+    return {};
+  }
+
+  // Of the device that --device-profile names, or of this machine's.
+  Result<DeviceCaps> explained_device() const {
+    if (!device_profile_.empty()) return find_device_profile(device_profile_);
+    HEARTH_ASSIGN(const auto instance, Instance::create({}));
+    HEARTH_ASSIGN(const auto device, Device::open(*instance, model_.session.device));
+    HEARTH_ASSIGN(const auto pipelines,
+                  PipelineStore::create(*device, {.cache_directory = default_cache_directory()}));
+    HEARTH_TRY(check_fragments(*device, *pipelines));
+    return device->caps();
+  }
+
+  Status explain_model() {
+    HEARTH_ASSIGN(const std::unique_ptr<ModelFile> file, model_.open_file());
+    HEARTH_ASSIGN(const ModelPlan plan, plan_model(*file));
+    if (!prompt_->given()) bench_.prompt = std::min(bench_.prompt, plan.config.context - 1);
+    if (bench_.tokens == 0) bench_.batches.clear();
+    HEARTH_ASSIGN(const DeviceCaps caps, explained_device());
+    model_.session.max_sequences = 1;
+    HEARTH_ASSIGN(
+        const auto steps,
+        explain_steps(caps, plan, bench_session_options(model_.session_options(), bench_), bench_));
+    if (!json_) fmt::print("{} on {}\n\n", file->name(), caps.name);
+    nlohmann::json list = nlohmann::json::array();
+    for (const StepExplanation& step : steps) {
+      if (!json_) fmt::print("{}\n", to_text(step));
+      list.push_back(to_json(step));
+    }
+    if (json_)
+      fmt::print(
+          "{}\n",
+          nlohmann::json{{"device", caps.name}, {"model", file->name()}, {"steps", list}}.dump(
+              2, ' ', false, nlohmann::json::error_handler_t::replace));
     return {};
   }
 
@@ -357,9 +406,9 @@ class BenchCommand : public Command {
   const Option* prompt_ = nullptr;
   uint32_t beams_ = 0;
   ContrastiveSearchOptions search_{.top_k = 4};
-  bool kernels_ = false, profile_ = false, json_ = false;
+  bool kernels_ = false, profile_ = false, explain_ = false, json_ = false;
   bool link_ = false;
-  std::string filter_, schema_;
+  std::string filter_, schema_, device_profile_;
   std::shared_ptr<const grammar::Grammar> grammar_;
 };
 

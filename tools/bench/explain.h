@@ -1,0 +1,32 @@
+// What the steps of a benchmark would run on a device, from a model's header alone: nothing is
+// loaded, compiled or timed.
+#pragma once
+
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+#include <vector>
+
+#include "engine/model/model.h"
+#include "engine/program/describe.h"
+#include "engine/session.h"
+#include "runtime/device_caps.h"
+#include "runtime/result.h"
+#include "tools/bench/model_bench.h"
+
+namespace hearth {
+
+struct StepExplanation {
+  StepBucket bucket;
+  std::vector<LayerDescription> layers;
+};
+
+// One step per test of `bench`: a prompt, and a decode step per batch size. `session` as
+// bench_session_options() returns it.
+Result<std::vector<StepExplanation>> explain_steps(const DeviceCaps& caps, const ModelPlan& model,
+                                                   const SessionOptions& session,
+                                                   const ModelBenchOptions& bench);
+
+std::string to_text(const StepExplanation& step);
+nlohmann::json to_json(const StepExplanation& step);
+
+}  // namespace hearth
