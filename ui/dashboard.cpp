@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <string>
+#include <utility>
 
 #include <fmt/format.h>
 #include <imgui.h>
@@ -60,12 +61,15 @@ void Dashboard::set_density(float density) {
 }
 
 void Dashboard::restyle() {
-  theme_.scale = density_ * zoom_;
+  theme_.scale = density_ * zoom_ * fit_;
   apply_theme(theme_);
   restyle_ = false;
 }
 
 void Dashboard::draw() {
+  const ImVec2 size = ImGui::GetMainViewport()->Size;
+  const float fit = shows_simple() ? 1 : fitting_scale(size.x / density_, size.y / density_);
+  if (std::exchange(fit_, fit) != fit) restyle_ = true;
   // Applied at the start of a frame, so that no frame mixes two styles.
   if (restyle_) restyle();
   const PanelContext shared = context();

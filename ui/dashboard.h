@@ -94,6 +94,7 @@ class Dashboard {
   float zoom_before_ = 0;      // before a preset changed it; 0: none did
   Selection selection_;
   float density_ = 1, zoom_ = 1;
+  float fit_ = 1;  // less in a window that is too small for all panels
   Help help_;
   bool close_ = false, restyle_ = true, comparing_ = false;
 };

@@ -67,6 +67,9 @@ ImU32 Theme::percentile_color(int index) const {
 ImU32 Theme::gpu_time_color() const { return rgb(kGpuTime.of(dark)); }
 ImU32 Theme::planning_time_color() const { return rgb(kPlanningTime.of(dark)); }
 
+ImU32 Theme::on_accent_color() const {
+  return rgb(dark ? kDarkChrome.on_accent : kLightChrome.on_accent);
+}
 ImU32 Theme::text_color() const { return ImGui::GetColorU32(ImGuiCol_Text); }
 ImU32 Theme::faint_color() const { return ImGui::GetColorU32(ImGuiCol_Border); }
 ImU32 Theme::warning_color() const {

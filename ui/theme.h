@@ -27,6 +27,7 @@ struct Theme {
   ImU32 text_color() const;
   ImU32 faint_color() const;  // grid lines, axes
   ImU32 warning_color() const;
+  ImU32 on_accent_color() const;  // text on a chosen button
   float px(float size) const { return size * scale; }
 };
 

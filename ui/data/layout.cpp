@@ -1,6 +1,7 @@
 #include "ui/data/layout.h"
 
 #include <algorithm>
+#include <cmath>
 
 namespace hearth {
 namespace {
@@ -84,6 +85,13 @@ Arrangement arrange(const Box& whole, float gap, Splits& splits,
   Arranger arranger(gap, splits, used);
   arranger.place(0, whole);
   return std::move(arranger.result);
+}
+
+float fitting_scale(float width, float height) {
+  constexpr float kWidth = 1600, kHeight = 900, kLeast = 0.8f, kStep = 0.05f;
+  const float fit = std::min(width / kWidth, height / kHeight);
+  // In steps, so that the fonts are not made anew for every pixel.
+  return std::clamp(std::floor(fit / kStep + 0.01f) * kStep, kLeast, 1.0f);
 }
 
 void drag(const Splitter& splitter, float pixels) {

@@ -37,9 +37,9 @@ inline constexpr std::array kLayoutParts = {
     LayoutPart{"left", "Left", 0, false, 0.27f, Region::kLeft},
     LayoutPart{.key = "centre", .name = "Centre", .parent = 0, .weight = 0.48f},
     LayoutPart{.key = "side", .name = "Side", .parent = 0, .weight = 0.25f},
-    LayoutPart{"top", "Centre, top", 2, false, 0.38f, Region::kTop},
-    LayoutPart{"middle", "Centre, middle", 2, false, 0.24f, Region::kMiddle},
-    LayoutPart{.key = "bottom", .name = "Bottom", .parent = 2, .beside = true, .weight = 0.38f},
+    LayoutPart{"top", "Centre, top", 2, false, 0.44f, Region::kTop},
+    LayoutPart{"middle", "Centre, middle", 2, false, 0.22f, Region::kMiddle},
+    LayoutPart{.key = "bottom", .name = "Bottom", .parent = 2, .beside = true, .weight = 0.34f},
     LayoutPart{"bottom_left", "Centre, bottom left", 6, false, 0.5f, Region::kBottomLeft},
     LayoutPart{"bottom_right", "Centre, bottom right", 6, false, 0.5f, Region::kBottomRight},
     LayoutPart{"side_top", "Right, top", 3, false, 0.56f, Region::kSideTop},
@@ -75,6 +75,10 @@ struct Arrangement {
 // `gap` is the space between neighbours, in pixels. The result points into `splits`.
 Arrangement arrange(const Box& whole, float gap, Splits& splits,
                     const std::array<bool, kRegions>& used);
+
+// The size of text and widgets, compared with the usual one, at which all panels fit a window of
+// this size in units of the usual scale: 1, or less in a small window.
+float fitting_scale(float width, float height);
 
 // Moves a splitter. Neither side shrinks below a tenth of their combined size.
 void drag(const Splitter& splitter, float pixels);

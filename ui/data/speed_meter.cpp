@@ -11,9 +11,11 @@ void SpeedMeter::update(uint64_t generated_tokens, double now) {
   }
   // An idle engine keeps its last speed: the window begins again with the next token.
   if (!readings_.empty() && generated_tokens == readings_.back().tokens) {
-    if (now - readings_.back().at > kWindowSeconds) readings_ = {{generated_tokens, now}};
+    idle_ = idle_ || now - readings_.back().at > kWindowSeconds;
+    if (idle_) readings_ = {{generated_tokens, now}};
     return;
   }
+  idle_ = false;
   readings_.push_back({generated_tokens, now});
   while (readings_.size() > 2 && now - readings_[1].at >= kWindowSeconds) readings_.pop_front();
   const double seconds = now - readings_.front().at;

@@ -21,6 +21,7 @@ class SpeedMeter {
   };
   std::deque<Reading> readings_;  // of the last second
   double rate_ = 0;
+  bool idle_ = false;  // for a second already
 };
 
 }  // namespace hearth

@@ -213,7 +213,9 @@ void ChatPanel::draw_chat(const PanelContext& context, Chat& chat) {
     found->open = true;
     show(*found);
   }
-  if (ImGui::GetContentRegionAvail().y > theme.px(kMinHeightForControls)) {
+  if (ImGui::GetContentRegionAvail().y > theme.px(kMinHeightForControls) &&
+      ImGui::CollapsingHeader("Chat settings")) {
+    ImGui::Indent(theme.px(12));
     if (draw_system_prompt(chat, theme)) chats_->mark_unsaved(chat);
     const SamplingOptions& defaults =
         active_.model ? active_.model->default_sampling : kHearthSampling;
@@ -223,6 +225,7 @@ void ChatPanel::draw_chat(const PanelContext& context, Chat& chat) {
     if (draw_presets(chat, presets_, active_.name, preset_name_, saved, theme))
       chats_->mark_unsaved(chat);
     if (saved) context.settings.set("chat.presets", presets_.saved());
+    ImGui::Unindent(theme.px(12));
   }
   const ImGuiStyle& style = ImGui::GetStyle();
   const float input = 3 * ImGui::GetTextLineHeight() + 2 * style.FramePadding.y;

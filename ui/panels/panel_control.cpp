@@ -23,13 +23,14 @@ constexpr uint32_t kMaxLength = 1u << 17;
 constexpr int kMaxBurst = 512;
 
 // A button that is highlighted if it is the current choice.
-bool choice_button(const char* label, bool chosen) {
+bool choice_button(const Theme& theme, const char* label, bool chosen) {
   if (chosen) {
+    ImGui::PushStyleColor(ImGuiCol_Text, theme.on_accent_color());
     ImGui::PushStyleColor(ImGuiCol_Button, ImGui::GetStyleColorVec4(ImGuiCol_ButtonActive));
     ImGui::PushStyleColor(ImGuiCol_ButtonHovered, ImGui::GetStyleColorVec4(ImGuiCol_ButtonActive));
   }
   const bool pressed = ImGui::Button(label);
-  if (chosen) ImGui::PopStyleColor(2);
+  if (chosen) ImGui::PopStyleColor(3);
   return pressed;
 }
 
@@ -183,7 +184,8 @@ class ControlPanel : public Panel {
     for (const std::string_view name : policy_names()) {
       const std::string label(name);
       if (!std::exchange(first, false)) same_line_if_fits(button_width(label.c_str()));
-      if (choice_button(label.c_str(), name == current)) set_policy(engine, *named_policy(name));
+      if (choice_button(context.theme, label.c_str(), name == current))
+        set_policy(engine, *named_policy(name));
       ImGui::SetItemTooltip("%s", std::string(policy_description(name)).c_str());
     }
     faint_text(std::string(policy_description(current)));

@@ -62,5 +62,13 @@ TEST(LayoutTest, ADraggedSplitterFollowsTheMouseUpToALimit) {
   EXPECT_GT(arrange(kWhole, 0, splits, used).regions[at(Region::kLeft)].width, 50);
 }
 
+TEST(LayoutTest, TextIsSmallerInASmallWindow) {
+  EXPECT_EQ(fitting_scale(1600, 1000), 1);
+  EXPECT_EQ(fitting_scale(3840, 2160), 1);
+  EXPECT_FLOAT_EQ(fitting_scale(1280, 720), 0.8f);
+  EXPECT_FLOAT_EQ(fitting_scale(1440, 1000), 0.9f);
+  EXPECT_FLOAT_EQ(fitting_scale(400, 300), 0.8f);
+}
+
 }  // namespace
 }  // namespace hearth

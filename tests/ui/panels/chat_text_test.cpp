@@ -1,6 +1,7 @@
 // Where the mouse finds text, compared with where ImGui draws its glyphs.
 #include "ui/panels/chat_text.h"
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -30,8 +31,9 @@ class ChatTextTest : public ::testing::Test {
     ImGui::DestroyContext();
   }
 
-  // Draws text at an odd place and returns the glyphs' centres in drawing order.
-  std::vector<ImVec2> draw(const std::string& text, bool markdown, float scale) {
+  // Draws text at an odd place and returns the byte found at the centre of each glyph, in drawing
+  // order.
+  std::vector<std::optional<size_t>> draw(const std::string& text, bool markdown, float scale) {
     theme_.scale = scale;
     apply_theme(theme_);
     ImGui::NewFrame();
@@ -43,15 +45,16 @@ class ChatTextTest : public ::testing::Test {
     ImDrawList& list = *ImGui::GetWindowDrawList();
     const int first = list.VtxBuffer.Size;
     draw_text(theme_, placed(text), IM_COL32_WHITE);
-    std::vector<ImVec2> centres;
+    std::vector<std::optional<size_t>> found;
     // Four corners per glyph; rectangles behind text have one texture coordinate.
     for (int i = first; i + 3 < list.VtxBuffer.Size; i += 4) {
       const ImDrawVert &a = list.VtxBuffer[i], &c = list.VtxBuffer[i + 2];
-      if (a.uv.x != c.uv.x) centres.emplace_back((a.pos.x + c.pos.x) / 2, (a.pos.y + c.pos.y) / 2);
+      if (a.uv.x != c.uv.x)
+        found.push_back(placed(text).byte_at({(a.pos.x + c.pos.x) / 2, (a.pos.y + c.pos.y) / 2}));
     }
     ImGui::End();
     ImGui::EndFrame();
-    return centres;
+    return found;
   }
   PlacedText placed(const std::string& text) const { return {lines_, text, {31, 17}, metrics_}; }
 
@@ -66,28 +69,26 @@ TEST_F(ChatTextTest, TheByteUnderAGlyphIsItsOwnToTheEndOfALongLine) {
       "Once upon a time a little fox with a thin red kite ran up the hill, all in a trill of "
       "will-o'-the-wisps, and then it filled its little bill until it was still.\nThe end.";
   for (const float scale : {1.0f, 1.25f, 1.37f, 2.0f}) {
-    const std::vector<ImVec2> centres = draw(text, false, scale);
+    const auto found = draw(text, false, scale);
     size_t glyph = 0;
     for (size_t byte = 0; byte < text.size(); ++byte) {
       if (text[byte] == ' ' || text[byte] == '\n') continue;
-      ASSERT_LT(glyph, centres.size());
-      ASSERT_EQ(placed(text).byte_at(centres[glyph++]), byte) << "scale " << scale;
+      ASSERT_LT(glyph, found.size());
+      ASSERT_EQ(found[glyph++], byte) << "scale " << scale;
     }
-    EXPECT_EQ(glyph, centres.size());
+    EXPECT_EQ(glyph, found.size());
   }
 }
 
 TEST_F(ChatTextTest, BoldTextAndCodeAreFoundWhereTheyAreDrawn) {
   if (!has_markdown()) GTEST_SKIP() << "built without md4c";
   const std::string text = "Little **illicit bold** words and `some code` in a till.";
-  const std::vector<ImVec2> centres = draw(text, true, 1.25f);
-  std::string found;
-  for (const ImVec2& centre : centres) {
-    const auto byte = placed(text).byte_at(centre);
+  std::string letters;
+  for (const auto& byte : draw(text, true, 1.25f)) {
     ASSERT_TRUE(byte);
-    found += text[*byte];
+    letters += text[*byte];
   }
-  EXPECT_EQ(found, "Littleillicitboldwordsandsomecodeinatill.");
+  EXPECT_EQ(letters, "Littleillicitboldwordsandsomecodeinatill.");
 }
 
 TEST_F(ChatTextTest, ASearchIsFoundInAnyCase) {
