@@ -70,6 +70,8 @@ class Chain {
   bool is_waiting() const { return wait_ > 0; }
   // Adds a dispatch to the current link.
   ChainPush add(uint32_t groups);
+  // From now on nothing waits, until the end of the recording. REQUIRES: !is_waiting().
+  void end() { has_links_ = false; }
   // Adds a command that does not arrive. REQUIRES: !is_waiting().
   ChainPush add_unchained() {
     unchained_ = true;

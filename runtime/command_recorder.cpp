@@ -159,7 +159,7 @@ void CommandRecorder::dispatch(const Dispatch& dispatch) {
   if (log_ != nullptr) log_->push_back({dispatch.pipeline.info(), dispatch.groups});
   if (is_dry()) return;
   assert(!transfer_only_ && "kernels run on the compute queue");
-  const bool chains = chain_.enabled() && dispatch.pipeline.chained();
+  const bool chains = chain_.enabled() && dispatch.pipeline.chained() && !dispatch.lasting;
   begin_command({dispatch.accesses.begin(), dispatch.accesses.size()},
                 dispatch.label.empty() ? dispatch.pipeline.name() : dispatch.label, kStageCompute,
                 chains);
@@ -175,6 +175,7 @@ void CommandRecorder::dispatch(const Dispatch& dispatch) {
     if (push.wait > 0 && device_->faults().chain.should_fail()) ++push.wait;
   } else {
     push = chain_.add_unchained();
+    if (dispatch.lasting) chain_.end();
   }
   std::memcpy(bytes.data() + kMaxPushBytes, &push, sizeof push);
   vkCmdPushConstants(buffer_.handle_, dispatch.pipeline.layout(), VK_SHADER_STAGE_COMPUTE_BIT, 0,

@@ -80,6 +80,9 @@ struct Dispatch {
   PushConstants push;
   GroupCount groups;
   std::initializer_list<Access> accesses;
+  // It changes what outlives the recording and must not run twice. No kernel of a chain may give up
+  // waiting once it has run, so it waits at a barrier, and so does everything after it.
+  bool lasting = false;
   std::string_view label = {};  // in GPU times and captures; default: the kernel's name
 };
 

@@ -100,7 +100,7 @@ void main() {
   const uint row = gl_WorkGroupID.y;
   const uint which = gl_WorkGroupID.x * gl_NumSubgroups + gl_SubgroupID;
   const uint owner = U32(params.row_sequences).at[row];
-  const bool has_head = which < kHeads + 2 * kKvHeads && owner != kNoSequence && !chain_failed();
+  const bool has_head = which < kHeads + 2 * kKvHeads && owner != kNoSequence && !chain_failed_before();
   uint block = 0;
   if (has_head) {
     const StepSequence sequence = Sequences(params.sequences).at[owner];

@@ -77,26 +77,26 @@ Result<params::SamplingRow> make_sampling_row(const SamplingOptions& given,
   const bool greedy = options.temperature < kLeastTemperature;
   const bool stages = uses_stages(options);
   const uint32_t append = stages ? params::kSamplingStagesAppend : params::kSamplingAppend;
-  return params::SamplingRow{
-      .flags = params::kSamplingActive | (place.append ? append : 0u) |
-               (greedy || stages ? params::kSamplingGreedy : 0u) |
-               (stages ? params::kSamplingStages : 0u),
-      .id_index = place.id_index,
-      .inverse_temperature = greedy ? 1.0f : 1.0f / options.temperature,
-      .top_k = options.top_k,
-      .top_p = options.top_p,
-      .log_min_p =
-          options.min_p > 0 ? std::log(options.min_p) : -std::numeric_limits<float>::infinity(),
-      .repetition = options.repetition_penalty,
-      .presence = options.presence_penalty,
-      .frequency = options.frequency_penalty,
-      .seed_low = static_cast<uint32_t>(options.seed),
-      .seed_high = static_cast<uint32_t>(options.seed >> 32),
-      .counter = place.counter,
-      .bias_offset = place.bias_offset,
-      .bias_count = place.bias_count,
-      .history_slot = place.history_slot,
-      .top_logprobs = options.top_logprobs};
+  return params::SamplingRow{.flags = params::kSamplingActive | (place.append ? append : 0u) |
+                                      (greedy || stages ? params::kSamplingGreedy : 0u) |
+                                      (stages ? params::kSamplingStages : 0u),
+                             .id_index = place.id_index,
+                             .inverse_temperature = greedy ? 1.0f : 1.0f / options.temperature,
+                             .top_k = options.top_k,
+                             .top_p = options.top_p,
+                             .log_min_p = options.min_p > 0
+                                              ? std::log(options.min_p)
+                                              : -std::numeric_limits<float>::infinity(),
+                             .repetition = options.repetition_penalty,
+                             .presence = options.presence_penalty,
+                             .frequency = options.frequency_penalty,
+                             .seed_low = static_cast<uint32_t>(options.seed),
+                             .seed_high = static_cast<uint32_t>(options.seed >> 32),
+                             .counter = place.counter,
+                             .bias_offset = place.bias_offset,
+                             .bias_count = place.bias_count,
+                             .history_slot = place.history_slot,
+                             .top_logprobs = options.top_logprobs};
 }
 
 void verify_only(params::SamplingRow& row, uint32_t path_row, uint32_t path_mask) {
@@ -200,7 +200,8 @@ Status record_sampling(CommandRecorder& recorder, PipelineStore& pipelines,
        .accesses = {reads_writes(op.logits), reads(op.rows), reads(op.biases),
                     reads(op.history_lengths), reads(op.history), writes(chunks), writes(segments),
                     writes(tallies), reads_writes(op.counts), writes(op.ids), writes(op.results),
-                    reads(step_ids), reads(words)}});
+                    reads(step_ids), reads(words)},
+       .lasting = !plan.pick});
   if (!plan.pick) return {};
 
   HEARTH_ASSIGN(const Pipeline* pick, pipelines.get(plan.pick->pipeline));
@@ -225,7 +226,8 @@ Status record_sampling(CommandRecorder& recorder, PipelineStore& pipelines,
        .groups = plan.pick->groups,
        .accesses = {reads(op.logits), reads(op.rows), reads_writes(op.history_lengths),
                     reads_writes(op.history), reads(chunks), reads(segments), reads_writes(tallies),
-                    writes(op.ids), writes(op.results), writes(op.top)}});
+                    writes(op.ids), writes(op.results), writes(op.top)},
+       .lasting = true});
   if (!plan.stages) return {};
 
   HEARTH_ASSIGN(const Pipeline* stages, pipelines.get(plan.stages->pipeline));
@@ -244,14 +246,14 @@ Status record_sampling(CommandRecorder& recorder, PipelineStore& pipelines,
                                            .history_capacity = op.history_capacity,
                                            .chunk_count = plan.chunks,
                                            .segment_count = plan.segments};
-  recorder.dispatch(
-      {.pipeline = *stages,
-       .push = stages_params,
-       .groups = plan.stages->groups,
-       .accesses = {reads(op.logits), reads(op.rows), reads(op.words),
-                    reads_writes(op.history_lengths), reads_writes(op.history), reads(chunks),
-                    reads(segments), reads_writes(op.mirostat), writes(op.mirostat_rows),
-                    writes(op.ids), writes(op.results)}});
+  recorder.dispatch({.pipeline = *stages,
+                     .push = stages_params,
+                     .groups = plan.stages->groups,
+                     .accesses = {reads(op.logits), reads(op.rows), reads(op.words),
+                                  reads_writes(op.history_lengths), reads_writes(op.history),
+                                  reads(chunks), reads(segments), reads_writes(op.mirostat),
+                                  writes(op.mirostat_rows), writes(op.ids), writes(op.results)},
+                     .lasting = true});
   return {};
 }
 
@@ -270,7 +272,8 @@ Status record_history_commits(CommandRecorder& recorder, PipelineStore& pipeline
                      .push = params,
                      .groups = plan.groups,
                      .accesses = {reads(op.commits), reads(op.words),
-                                  reads_writes(op.history_lengths), reads_writes(op.history)}});
+                                  reads_writes(op.history_lengths), reads_writes(op.history)},
+                     .lasting = true});
   return {};
 }
 

@@ -43,7 +43,7 @@ bool writes_token;  // not if the step before this one has to run again: chain.g
 void begin_token(Work work, out Rotation rotation) {
   position = work.item.first_position;
   token_row = block_rows(work, position) + position % kBlockTokens;
-  writes_token = work.item.key_end > position && !chain_failed();
+  writes_token = work.item.key_end > position && !chain_failed_before();
   [[unroll]] for (uint i = 0; i < kQuadsPerLane; ++i) {
     rotation.cosines[i] = vec4(1.0);
     rotation.sines[i] = vec4(0.0);

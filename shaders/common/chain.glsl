@@ -6,7 +6,7 @@
 // No wait lasts forever: after kChainPolls polls a workgroup gives up, says so in the chain's state, and
 // goes on with whatever it finds. The host then runs the step again with barriers. So that this gives the
 // right result, kernels that change what outlives a step (the KV cache, histories, sampled ids) leave it
-// alone once chain_failed(): see also chain_state.glsl.
+// alone once chain_failed_before(), or do not run twice: chain_state.glsl.
 // Expects the kernel's params.
 #ifndef HEARTH_CHAIN_GLSL
 #define HEARTH_CHAIN_GLSL
@@ -39,6 +39,16 @@ ChainState chain_state() { return ChainState(params.chain_counter & ~uint64_t(kC
 bool chain_failed() {
   if (kChained == 0 || params.chain_counter == 0) return false;
   return atomicLoad(chain_state().failed, gl_ScopeQueueFamily, 0, gl_SemanticsRelaxed) != 0;
+}
+
+// Whether a wait has failed in an earlier submission. An ordinary load, which is cheaper: for kernels
+// whose writes are right if they run again, but must not precede what an earlier step has yet to read.
+layout(buffer_reference, std430, buffer_reference_align = 16) readonly buffer EarlierChainState {
+  uint failed;
+};
+bool chain_failed_before() {
+  if (kChained == 0 || params.chain_counter == 0) return false;
+  return EarlierChainState(params.chain_counter & ~uint64_t(kChainBytes - 1)).failed != 0;
 }
 
 // Whether this dispatch is counted: its counter is not the chain's first word.

@@ -149,6 +149,40 @@ TEST_F(CommandRecorderTest, UnchainedKernelsWaitForEveryLink) {
   EXPECT_EQ(commands.barriers(), 2u);
 }
 
+// A wait in vain after it would make the recording run again, and the kernel twice.
+TEST_F(CommandRecorderTest, NothingIsChainedAfterALastingKernel) {
+  if (!device().caps().features.ordered_groups) GTEST_SKIP() << "no chains on this device";
+  const Buffer two = filled(std::vector<float>(64, 2.0f));
+  const Buffer a = filled(std::vector<float>(64, 7.0f));
+  const Buffer b = poisoned(256), c = poisoned(256), d = poisoned(256);
+  const KernelPlan plan = choose_rms_norm(device().caps(), {1, 64});
+  ASSERT_ASSIGN(const Pipeline* pipeline, pipelines().get(plan.pipeline));
+  for (const bool lasting : {false, true}) {
+    ASSERT_ASSIGN(CommandRecorder recorder, CommandRecorder::begin(device(), {.chained = true}));
+    const auto norm_into = [&](const Buffer& x, const Buffer& y, bool lasts) {
+      recorder.dispatch({.pipeline = *pipeline,
+                         .push = params::RmsNorm{.x = x.address(),
+                                                 .weight = two.address(),
+                                                 .y = y.address(),
+                                                 .width = 64,
+                                                 .epsilon = 1e-6f},
+                         .groups = plan.groups,
+                         .accesses = {reads(x.all()), reads(two.all()), writes(y.all())},
+                         .lasting = lasts});
+    };
+    norm_into(a, b, false);
+    norm_into(b, c, false);    // barrier: chains start after the first one
+    norm_into(c, b, false);    // waits
+    norm_into(b, d, lasting);  // barrier, if it lasts
+    norm_into(d, c, false);    // and so has everything after it
+    norm_into(c, b, false);
+    ASSERT_ASSIGN(const CommandBuffer commands, recorder.finish());
+    EXPECT_EQ(commands.barriers(), lasting ? 4u : 1u);
+    ASSERT_OK(device().compute().run(commands));
+    for (const float value : read<float>(b)) EXPECT_NEAR(value, 2.0f, 1e-4f);
+  }
+}
+
 TEST_F(CommandRecorderTest, OneRecordingCanRunManyTimesEvenInFlight) {
   const Buffer x = filled(std::vector<float>(64, 3.0f));
   const Buffer two = filled(std::vector<float>(64, 2.0f));

@@ -59,32 +59,35 @@ class ChainGuardTest : public GpuTest {
     }
   }
 
-  // Generates with the n-th recorded wait in vain; 0: none. In a small pool, so that requests are
-  // swapped, and with an amateur if `contrast`.
-  static Run run(int n, bool contrast = false) {
+  // Generates with the n-th recorded wait in vain; 0: none. With an amateur, because kernels for
+  // CPUs wait for each other only where logits are mixed: the expert's steps read the amateur's
+  // logits, and the amateur's steps the expert's tokens. In a small pool, so that requests are
+  // swapped.
+  static Run run(int n) {
     Run run;
     auto chained = ChainedDevice::open();
     EXPECT_TRUE(chained.ok());
     const ScopedLogSink sink([&](std::string_view line) { run.lines.emplace_back(line); });
     auto tiny = TinyModel::open(*chained->device, *chained->pipelines, kGuardOptions);
     EXPECT_TRUE(tiny.ok());
+    auto amateur = StepRunner::create(*chained->device, *chained->pipelines, *tiny->model,
+                                      amateur_options(*tiny->runner));
+    EXPECT_TRUE(amateur.ok());
     chained->device->faults().chain.arm(n);
-    if (contrast) {
-      auto amateur = StepRunner::create(*chained->device, *chained->pipelines, *tiny->model,
-                                        amateur_options(*tiny->runner));
-      EXPECT_TRUE(amateur.ok());
-      AmateurExecutor executor(*tiny->runner, **amateur);
-      Engine engine(
-          executor, nullptr,
-          {.limits = {.max_sequences = 4, .max_step_tokens = 64, .context = 128, .pool_blocks = 8},
-           .vocabulary = tiny->model->config().vocabulary,
-           .start_paused = true,
-           .contrast = ContrastOptions{.alpha = 0.1f, .beta = 0.8f},
-           .check_integrity = true});
+    AmateurExecutor executor(*tiny->runner, **amateur);
+    {
+      Engine engine(executor, nullptr,
+                    {.limits = {.max_sequences = 4,
+                                .max_step_tokens = 64,
+                                .context = 128,
+                                .pool_blocks = 8,
+                                .swap_blocks = 8},
+                     .policy = {.preemption = Preemption::kSwap},
+                     .vocabulary = tiny->model->config().vocabulary,
+                     .start_paused = true,
+                     .contrast = ContrastOptions{.alpha = 0.1f, .beta = 0.8f},
+                     .check_integrity = true});
       generate(engine, *tiny, run);
-    } else {
-      const auto engine = tiny->engine({.preemption = Preemption::kSwap}, 0, true);
-      generate(*engine, *tiny, run);
     }
     run.struck = !chained->device->faults().chain.pending();
     run.usable = chained->device->chain().usable();
@@ -96,24 +99,17 @@ TEST_F(ChainGuardTest, TokensAreTheSameWhicheverWaitIsInVain) {
   const Run right = run(0);
   EXPECT_TRUE(right.usable);
   EXPECT_THAT(right.lines, IsEmpty());
-  for (const int n : {1, 7, 14}) {
+  int failures = 0;
+  for (const int n : {1, 2, 3, 4, 5, 9}) {
     SCOPED_TRACE(n);
     const Run failed = run(n);
-    ASSERT_TRUE(failed.struck) << "there are not as many waits";
-    EXPECT_FALSE(failed.usable);
     EXPECT_EQ(failed.ids, right.ids);
+    if (!failed.struck) break;    // there are not as many waits
+    if (failed.usable) continue;  // in a recording that no step has used
+    ++failures;
     EXPECT_THAT(failed.lines, ElementsAre(HasSubstr("barriers"))) << "once";
   }
-}
-
-// The expert's steps read the amateur's logits and the amateur's steps the expert's tokens, so that
-// all steps in flight have to run again in order.
-TEST_F(ChainGuardTest, StepsOfTwoModelsRunAgainInOrder) {
-  const Run right = run(0, true);
-  const Run failed = run(5, true);
-  ASSERT_TRUE(failed.struck) << "there are not as many waits";
-  EXPECT_FALSE(failed.usable);
-  EXPECT_EQ(failed.ids, right.ids);
+  EXPECT_GE(failures, 2);
 }
 
 }  // namespace

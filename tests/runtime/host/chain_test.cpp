@@ -83,6 +83,18 @@ TEST(Chain, WithoutLinksKernelsOnlySeeWhetherAWaitHasFailed) {
   EXPECT_FALSE(chain.can_start_link());
 }
 
+TEST(Chain, NothingWaitsAfterItsEnd) {
+  Chain chain(kMemory);
+  chain.restart();
+  chain.add(4);
+  chain.add_unchained();
+  chain.end();
+  EXPECT_FALSE(chain.enabled());
+  chain.restart();
+  EXPECT_EQ(chain.add(4).counter, kMemory);
+  EXPECT_FALSE(chain.can_start_link());
+}
+
 TEST(Chain, IsDisabledWithoutMemory) {
   Chain chain;
   EXPECT_FALSE(chain.enabled());
