@@ -146,8 +146,11 @@ void plan_lists(const DeviceCaps& caps, const ExpertsShape& shape, ExpertsPlan& 
                              .subgroup_size = lanes},
                 .groups = {.x = shape.rows}};
   if (plan.tile_rows > 1) {
+    constexpr uint32_t kMostSubgroupsOfAny = 32;  // no device guarantees more per workgroup
+    const uint32_t most = std::min(1024u, kMostSubgroupsOfAny * lanes);
     const uint32_t group_lanes =
-        is_cpu(caps) ? lanes : group_size(caps, std::clamp(pairs_of(shape), 128u, 1024u));
+        is_cpu(caps) ? lanes
+                     : group_size(caps, std::clamp(pairs_of(shape), std::min(128u, most), most));
     plan.group = KernelPlan{.pipeline = {.kernel = "group_experts",
                                          .constants = {group_lanes, shape.experts},
                                          .subgroup_size = lanes},

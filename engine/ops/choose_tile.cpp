@@ -297,9 +297,8 @@ PipelineInfo tile_kernel(const DeviceCaps& caps, const MatmulShape& shape, const
   return scalar_kernel(caps, shape, tile, splits);
 }
 
-// The outputs of a tile's fragments; 1 if it has none.
+// Of a tile's fragments. REQUIRES: it has some.
 uint32_t fragment_outputs(const DeviceCaps& caps, const Tile& tile) {
-  if (tile.kernel == TileKernel::kScalar) return 1;
   return lanes_make_fragments(tile) ? kLaneFragment : fragment_of(caps, tile.part_outputs)->n;
 }
 
@@ -344,10 +343,9 @@ std::vector<RowTile> row_tiles(const DeviceCaps& caps, const MatmulShape& shape,
   if (coopmat) tiles.push_back(kFewestExpertRows);
   std::vector<RowTile> all;
   for (Tile tile : tiles) {
-    // experts_direct does not need whole steps.
-    const MatmulShape whole{.inputs =
-                                tile.kernel == TileKernel::kDirect ? tile.inputs : shape.inputs};
-    if (!fits(caps, whole, tile) || tile.outputs / fragment_outputs(caps, tile) % 2 != 0) continue;
+    const uint32_t inputs = tile.kernel == TileKernel::kDirect ? tile.inputs : shape.inputs;
+    if (!fits(caps, {.inputs = inputs}, tile)) continue;
+    if (coopmat && tile.outputs / fragment_outputs(caps, tile) % 2 != 0) continue;
     tile.round = round_for(caps, tile, shape.inputs);
     const uint32_t across = divide_up(shape.outputs, tile.outputs);
     all.push_back({.rows = tile.rows,

@@ -35,8 +35,8 @@ struct RowTile {
   uint32_t percent = 100;  // time per result, to compare tiles of many rows
 };
 
-// All that can compute the product, with any number of rows, and combine gates and ups. Never empty
-// without matrix units.
+// All that can compute the product, with any number of rows, and combine gates and ups. Of these
+// kernels, matmul_direct does not need whole steps along k. Never empty without matrix units.
 std::vector<RowTile> row_tiles(const DeviceCaps& caps, const MatmulShape& shape, bool coopmat);
 
 // A plan in which each workgroup computes a tile of the result.

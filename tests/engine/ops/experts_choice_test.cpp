@@ -92,6 +92,10 @@ TEST(ExpertsChoice, RoomForTheWorstCase) {
               << device.name << ", " << rows;
           EXPECT_LE(plan.tiles, kMostExpertTiles);
           EXPECT_EQ(plan.group.has_value(), plan.tile_rows > 1);
+          if (plan.group) {
+            EXPECT_LE(plan.group->pipeline.constants.front(), 32 * caps.subgroup_size)
+                << device.name << ": more subgroups than every device allows";
+          }
           for (const ExpertProduct* product : {&plan.gate_up, &plan.down}) {
             const PipelineInfo& pipeline = product->kernel.pipeline;
             EXPECT_LE(pipeline.constants.front(), caps.limits.max_group_invocations)
