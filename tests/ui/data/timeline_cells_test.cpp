@@ -110,6 +110,19 @@ TEST(TimelineCells, WithoutACacheEverythingIsRecomputed) {
   EXPECT_EQ(timeline.find(1)->cell(2).forced, 0u);
 }
 
+// The first chunk samples nothing, and the second ends with the token sampled before.
+TEST(TimelineCells, RecomputingInChunksForcesNothing) {
+  TimelineData timeline;
+  StepRecord first = step(1, 1.0, {prompt(1, 0, 8, true)});
+  first.arrived = {arrival(1, 0.9, 8)};
+  timeline.update(
+      view_of({first, step(2, 1.1, {prompt(1, 0, 5)}), step(3, 1.2, {prompt(1, 5, 4, true)})}));
+  EXPECT_EQ(timeline.find(1)->cell(1).recomputed, 5u);
+  EXPECT_EQ(timeline.find(1)->cell(2).recomputed, 3u);
+  EXPECT_EQ(timeline.find(1)->cell(2).forced, 0u);
+  EXPECT_FALSE(timeline.marks().forced);
+}
+
 // After a preemption by recompute, but not after a swap, what was there is computed again.
 TEST(TimelineCells, RecomputeAndSwapDiffer) {
   TimelineData timeline;
