@@ -333,11 +333,9 @@ void ActiveRequest::finish(FinishReason reason, std::string message) {
     rest = stop_.push(detokenizer_->finish());
     rest += stop_.finish();
   }
-  const bool grammar_failed =
-      reason == FinishReason::kError && constraint_ != nullptr && constraint_->fault().has_value();
   channel_->close({.reason = reason,
                    .message = std::move(message),
-                   .grammar_failed = grammar_failed,
+                   .grammar_failed = grammar_failed_,
                    .text = std::move(rest),
                    .stop_string = stop_.match(),
                    .embedding = pooling_ ? pooling_->mean() : std::vector<float>(),

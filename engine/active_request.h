@@ -115,6 +115,7 @@ class ActiveRequest {
   void admit(EngineClock::time_point now);  // the first time only
   bool admitted_before() const { return admitted_; }
   void add_cached_tokens(uint32_t tokens) { cached_tokens_ += tokens; }
+  void set_grammar_failed() { grammar_failed_ = true; }
 
   // From now on tokens are held back, because the request is a member of this batch.
   void hold(uint64_t batch) { batch_ = batch; }
@@ -195,6 +196,7 @@ class ActiveRequest {
   std::deque<GeneratedToken> held_tokens_;
   uint32_t delivered_tokens_ = 0;
   uint32_t cached_tokens_ = 0;
+  bool grammar_failed_ = false;  // see GenerationEnd
   bool admitted_ = false;
   FinishReason early_end_ = FinishReason::kNone;
 };

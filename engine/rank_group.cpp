@@ -98,6 +98,7 @@ Result<LayerRange> RankGroup::divide(const RankOffer& own) {
   }
   HEARTH_ASSIGN(SplitRequest request, split_request(file_));
   for (const RankOffer& offer : offers_) request.room_bytes.push_back(offer.free_bytes);
+  if (std::ranges::all_of(offers_, &RankOffer::is_cpu)) balance_time(request);
   request.layers = options_.ranks.layers;
   HEARTH_ASSIGN(ranges_, split_layers(request));
   return ranges_.front();

@@ -64,6 +64,7 @@ Status StepLoop::resume(ActiveRequest& request, EngineClock::time_point now) {
   const RequestId id = request.id();
   const Constraint& constraint = *request.constraint();
   if (constraint.fault()) {
+    request.set_grammar_failed();
     links_.requests.end(id, FinishReason::kError, *constraint.fault());
     return {};
   }

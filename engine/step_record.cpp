@@ -20,7 +20,6 @@ void StepRecord::clear() {
     list->clear();
   prefix_hits.clear();
   arrived.clear();
-  kernels.clear();
 }
 
 StepRing::StepRing(size_t records, size_t members) {

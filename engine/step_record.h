@@ -29,11 +29,6 @@ struct StepMember {
   uint32_t proposed = 0, accepted = 0;
 };
 
-struct KernelSpan {
-  std::string kernel;
-  double start_seconds = 0, seconds = 0;
-};
-
 struct StepRecord {
   struct Arrival {
     RequestId request = 0;
@@ -64,8 +59,6 @@ struct StepRecord {
   std::vector<BatchPlan::PrefixHit> prefix_hits;
   uint32_t blocks_swapped_out = 0, blocks_swapped_in = 0, blocks_copied = 0;
   SchedulerCounts counts;  // after planning
-
-  std::vector<KernelSpan> kernels;  // when profiling
 
   // Reserves room in the lists for `sequences` sequences.
   void reserve(size_t sequences);

@@ -31,9 +31,10 @@ struct BufferSlice;
 class Buffer {
  public:
   Buffer() = default;
-  // A buffer with a size but no memory, for dry recordings (CommandRecorder::dry()).
-  static Buffer stand_in(uint64_t bytes) {
+  // A buffer with an address and a size but no memory, for dry recordings (CommandRecorder::dry()).
+  static Buffer stand_in(uint64_t address, uint64_t bytes) {
     Buffer buffer;
+    buffer.address_ = address;
     buffer.bytes_ = bytes;
     return buffer;
   }

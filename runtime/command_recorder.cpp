@@ -15,13 +15,12 @@
 namespace hearth {
 namespace {
 
-constexpr uint32_t kAllStages = kStageCompute | kStageTransfer | kStageIndirect;
+constexpr uint32_t kAllStages = kStageCompute | kStageTransfer;
 
 VkPipelineStageFlags2 vulkan_stages(uint32_t stages) {
   VkPipelineStageFlags2 result = 0;
   if ((stages & kStageCompute) != 0) result |= VK_PIPELINE_STAGE_2_COMPUTE_SHADER_BIT;
   if ((stages & kStageTransfer) != 0) result |= VK_PIPELINE_STAGE_2_ALL_TRANSFER_BIT;
-  if ((stages & kStageIndirect) != 0) result |= VK_PIPELINE_STAGE_2_DRAW_INDIRECT_BIT;
   return result;
 }
 
@@ -36,7 +35,6 @@ VkAccessFlags2 vulkan_reads(uint32_t stages) {
   VkAccessFlags2 result = 0;
   if ((stages & kStageCompute) != 0) result |= VK_ACCESS_2_SHADER_STORAGE_READ_BIT;
   if ((stages & kStageTransfer) != 0) result |= VK_ACCESS_2_TRANSFER_READ_BIT;
-  if ((stages & kStageIndirect) != 0) result |= VK_ACCESS_2_INDIRECT_COMMAND_READ_BIT;
   return result;
 }
 
@@ -156,11 +154,13 @@ void CommandRecorder::end_command() {
   ++buffer_.dispatches_;
 }
 
-void CommandRecorder::prepare(const Dispatch& dispatch, std::span<const Access> accesses,
-                              uint32_t stages, bool chains) {
+void CommandRecorder::dispatch(const Dispatch& dispatch) {
+  if (is_dry()) return;
   assert(!transfer_only_ && "kernels run on the compute queue");
-  begin_command(accesses, dispatch.label.empty() ? dispatch.pipeline.name() : dispatch.label,
-                stages, chains);
+  const bool chains = chain_.enabled() && dispatch.pipeline.chained();
+  begin_command({dispatch.accesses.begin(), dispatch.accesses.size()},
+                dispatch.label.empty() ? dispatch.pipeline.name() : dispatch.label, kStageCompute,
+                chains);
   if (bound_ != dispatch.pipeline.handle()) {
     bound_ = dispatch.pipeline.handle();
     vkCmdBindPipeline(buffer_.handle_, VK_PIPELINE_BIND_POINT_COMPUTE, bound_);
@@ -177,23 +177,7 @@ void CommandRecorder::prepare(const Dispatch& dispatch, std::span<const Access> 
   std::memcpy(bytes.data() + kMaxPushBytes, &push, sizeof push);
   vkCmdPushConstants(buffer_.handle_, dispatch.pipeline.layout(), VK_SHADER_STAGE_COMPUTE_BIT, 0,
                      bytes.size(), bytes.data());
-}
-
-void CommandRecorder::dispatch(const Dispatch& dispatch) {
-  if (is_dry()) return;
-  prepare(dispatch, {dispatch.accesses.begin(), dispatch.accesses.size()}, kStageCompute,
-          chain_.enabled() && dispatch.pipeline.chained());
   vkCmdDispatch(buffer_.handle_, dispatch.groups.x, dispatch.groups.y, dispatch.groups.z);
-  end_command();
-}
-
-void CommandRecorder::dispatch_indirect(const Dispatch& dispatch, const BufferSlice& groups) {
-  if (is_dry()) return;
-  std::vector<Access> accesses(dispatch.accesses);
-  accesses.push_back(reads(groups));
-  // Not chained: the number of workgroups is not known here.
-  prepare(dispatch, accesses, kStageCompute | kStageIndirect, false);
-  vkCmdDispatchIndirect(buffer_.handle_, groups.buffer->handle(), groups.offset);
   end_command();
 }
 

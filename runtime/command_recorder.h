@@ -89,7 +89,7 @@ inline constexpr std::string_view kSectionSeparator = ": ";
 
 // Kinds of work, as a set. A barrier names only the kinds that it separates, because wider ones
 // cost more.
-enum StageBits : uint32_t { kStageCompute = 1, kStageTransfer = 2, kStageIndirect = 4 };
+enum StageBits : uint32_t { kStageCompute = 1, kStageTransfer = 2 };
 
 struct RecorderOptions {
   std::string_view name = "commands";
@@ -116,9 +116,6 @@ class CommandRecorder {
   ~CommandRecorder() = default;
 
   void dispatch(const Dispatch& dispatch);
-  // The workgroup counts are three uint32 in `groups` when the command runs; `dispatch.groups` is
-  // ignored. `groups` counts as read.
-  void dispatch_indirect(const Dispatch& dispatch, const BufferSlice& groups);
   // REQUIRES: slices of equal size that do not overlap.
   void copy(const BufferSlice& from, const BufferSlice& to);
   // Sets every 32-bit word. REQUIRES: offset and size are multiples of four.
@@ -134,8 +131,6 @@ class CommandRecorder {
  private:
   CommandRecorder(Device* device, const RecorderOptions& options)
       : device_(device), timer_(options.timer), timing_(options.timing), serial_(options.serial) {}
-  void prepare(const Dispatch& dispatch, std::span<const Access> accesses, uint32_t stages,
-               bool chains);
   void begin_command(std::span<const Access> accesses, std::string_view label, uint32_t stages,
                      bool chains = false);
   void end_command();

@@ -26,9 +26,10 @@ Device::Device(Instance& instance, size_t position)
 #endif
 }
 
-Result<std::unique_ptr<Device>> Device::create(Instance& instance, size_t position) {
+Result<std::unique_ptr<Device>> Device::create(Instance& instance, size_t position,
+                                               DeviceUse use) {
   std::unique_ptr<Device> device(new Device(instance, position));
-  HEARTH_TRY(device->open());
+  HEARTH_TRY(device->open(use));
   return device;
 }
 
@@ -37,7 +38,7 @@ Result<std::unique_ptr<Device>> Device::open(Instance& instance, std::string_vie
   return create(instance, position);
 }
 
-Status Device::open() {
+Status Device::open(DeviceUse use) {
   const float priority = 1.0f;
   std::vector<VkDeviceQueueCreateInfo> queues;
   for (const int family : {caps_.queues.compute, caps_.queues.transfer}) {
@@ -63,19 +64,20 @@ Status Device::open() {
     return vulkan_error(result, fmt::format("opening device {} ({})", caps_.index, caps_.name));
   set_name(VK_OBJECT_TYPE_DEVICE, handle_, caps_.name);
 
+  chain_ = std::make_unique<ChainGuard>(*this);
+  if (use == DeviceUse::kCompile) return {};
   HEARTH_ASSIGN(memory_, Memory::create(*this));
   HEARTH_ASSIGN(compute_, Queue::create(*this, caps_.queues.compute, "compute"));
   if (caps_.queues.transfer >= 0) {
     HEARTH_ASSIGN(transfer_, Queue::create(*this, caps_.queues.transfer, "transfer"));
   }
-  chain_ = std::make_unique<ChainGuard>(*this);
   if (caps_.features.ordered_groups) HEARTH_TRY(chain_->open());
   return {};
 }
 
 Device::~Device() {
   if (handle_ == nullptr) return;
-  vkDeviceWaitIdle(handle_);
+  if (compute_ != nullptr) vkDeviceWaitIdle(handle_);
   chain_.reset();
   transfer_.reset();
   compute_.reset();

@@ -18,11 +18,18 @@ class Instance;
 class Memory;
 class Queue;
 
+enum class DeviceUse {
+  kRun,
+  // Only compiles pipelines: no queues, no memory. For drivers that pretend to have a device.
+  kCompile,
+};
+
 class Device {
  public:
   // `position` is an index into instance.devices(). REQUIRES: refusal() accepts that device, and
   // `instance` outlives the Device.
-  static Result<std::unique_ptr<Device>> create(Instance& instance, size_t position);
+  static Result<std::unique_ptr<Device>> create(Instance& instance, size_t position,
+                                                DeviceUse use = DeviceUse::kRun);
   // The device that select_device() picks for `wanted` (empty: the best one).
   static Result<std::unique_ptr<Device>> open(Instance& instance, std::string_view wanted = {});
   // Waits for the GPU.
@@ -63,7 +70,7 @@ class Device {
 
  private:
   Device(Instance& instance, size_t position);
-  Status open();
+  Status open(DeviceUse use);
 
   Instance& instance_;
   DeviceCaps caps_;

@@ -76,10 +76,6 @@ struct DeviceFeatures {
   bool memory_budget = false;
   bool pipeline_executable = false;
 
-  // Only shown by `hearth devices`.
-  bool bfloat16 = false;
-  bool coopmat2 = false;  // VK_NV_cooperative_matrix2 with workgroup scope and tensor addressing
-
   bool operator==(const DeviceFeatures&) const = default;
 };
 

@@ -17,12 +17,6 @@ constexpr const char* kUsefulExtensions[] = {
     VK_KHR_COOPERATIVE_MATRIX_EXTENSION_NAME,
     VK_KHR_PIPELINE_EXECUTABLE_PROPERTIES_EXTENSION_NAME,
     VK_NV_SHADER_SM_BUILTINS_EXTENSION_NAME,
-#ifdef VK_NV_cooperative_matrix2
-    VK_NV_COOPERATIVE_MATRIX_2_EXTENSION_NAME,
-#endif
-#ifdef VK_KHR_shader_bfloat16
-    VK_KHR_SHADER_BFLOAT16_EXTENSION_NAME,
-#endif
 };
 
 bool contains(const std::vector<const char*>& names, const char* name) {
@@ -188,12 +182,6 @@ FeatureChain::FeatureChain(const std::vector<const char*>& extensions) {
   };
   append(coopmat, VK_KHR_COOPERATIVE_MATRIX_EXTENSION_NAME);
   append(executable, VK_KHR_PIPELINE_EXECUTABLE_PROPERTIES_EXTENSION_NAME);
-#ifdef VK_NV_cooperative_matrix2
-  append(coopmat2, VK_NV_COOPERATIVE_MATRIX_2_EXTENSION_NAME);
-#endif
-#ifdef VK_KHR_shader_bfloat16
-  append(bfloat16, VK_KHR_SHADER_BFLOAT16_EXTENSION_NAME);
-#endif
 }
 
 void enable_features(const DeviceFeatures& features, FeatureChain& chain) {
@@ -215,19 +203,6 @@ void enable_features(const DeviceFeatures& features, FeatureChain& chain) {
   chain.v13.shaderIntegerDotProduct = VK_TRUE;
   chain.coopmat.cooperativeMatrix = features.coopmat;
   chain.executable.pipelineExecutableInfo = features.pipeline_executable;
-#ifdef VK_NV_cooperative_matrix2
-  chain.coopmat2.cooperativeMatrixWorkgroupScope = features.coopmat2;
-  chain.coopmat2.cooperativeMatrixFlexibleDimensions = features.coopmat2;
-  chain.coopmat2.cooperativeMatrixTensorAddressing = features.coopmat2;
-  chain.coopmat2.cooperativeMatrixBlockLoads = features.coopmat2;
-  chain.coopmat2.cooperativeMatrixConversions = features.coopmat2;
-  chain.coopmat2.cooperativeMatrixReductions = features.coopmat2;
-  chain.coopmat2.cooperativeMatrixPerElementOperations = features.coopmat2;
-#endif
-#ifdef VK_KHR_shader_bfloat16
-  chain.bfloat16.shaderBFloat16Type = features.bfloat16;
-  chain.bfloat16.shaderBFloat16CooperativeMatrix = features.bfloat16 && features.coopmat;
-#endif
 }
 
 // HEARTH_CHAIN=0 turns chains off. HEARTH_CHAIN=1 turns them on for any driver that passes the test
@@ -301,19 +276,6 @@ DeviceCaps query_device(VkPhysicalDevice device, uint32_t index) {
   f.coopmat = chain.coopmat.cooperativeMatrix;
   f.memory_budget = contains(extensions, VK_EXT_MEMORY_BUDGET_EXTENSION_NAME);
   f.pipeline_executable = chain.executable.pipelineExecutableInfo;
-#ifdef VK_NV_cooperative_matrix2
-  f.coopmat2 = f.coopmat && chain.coopmat2.cooperativeMatrixWorkgroupScope &&
-               chain.coopmat2.cooperativeMatrixFlexibleDimensions &&
-               chain.coopmat2.cooperativeMatrixTensorAddressing &&
-               chain.coopmat2.cooperativeMatrixBlockLoads &&
-               chain.coopmat2.cooperativeMatrixConversions &&
-               chain.coopmat2.cooperativeMatrixReductions &&
-               chain.coopmat2.cooperativeMatrixPerElementOperations;
-#endif
-#ifdef VK_KHR_shader_bfloat16
-  f.bfloat16 = chain.bfloat16.shaderBFloat16Type &&
-               (!f.coopmat || chain.bfloat16.shaderBFloat16CooperativeMatrix);
-#endif
 
   DeviceLimits& limits = caps.limits;
   limits.max_group_invocations = core.limits.maxComputeWorkGroupInvocations;

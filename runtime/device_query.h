@@ -29,14 +29,6 @@ struct FeatureChain {
       .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_COOPERATIVE_MATRIX_FEATURES_KHR};
   VkPhysicalDevicePipelineExecutablePropertiesFeaturesKHR executable{
       .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PIPELINE_EXECUTABLE_PROPERTIES_FEATURES_KHR};
-#ifdef VK_NV_cooperative_matrix2
-  VkPhysicalDeviceCooperativeMatrix2FeaturesNV coopmat2{
-      .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_COOPERATIVE_MATRIX_2_FEATURES_NV};
-#endif
-#ifdef VK_KHR_shader_bfloat16
-  VkPhysicalDeviceShaderBfloat16FeaturesKHR bfloat16{
-      .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_BFLOAT16_FEATURES_KHR};
-#endif
 };
 
 // The extensions of this device that Hearth uses.

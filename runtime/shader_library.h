@@ -18,6 +18,10 @@ struct ShaderBinary {
 // Sorted by name.
 std::span<const ShaderBinary> shader_library();
 
+// Makes find_shader() find these, too: kernels that only tests need. Call it once, before any other
+// thread looks for a kernel.
+void add_shaders(std::span<const ShaderBinary> sorted);
+
 // The error names the kernel and says why it may be missing: the shader compiler of this build
 // lacked a feature that the kernel needs.
 Result<ShaderBinary> find_shader(std::string_view name);

@@ -25,13 +25,13 @@ layout(constant_id = 4) const uint kHeads = 1;
 layout(constant_id = 5) const uint kKvHeads = 1;
 layout(constant_id = 6) const float kScale = 1.0;
 const uint kSubgroups = 1;  // per workgroup
+const uint kSubgroupSize = gl_WorkGroupSize.x;
 
 #include "common/attention_kv.glsl"
 #include "common/attention_work.glsl"
 #include "common/attention_score.glsl"
 #include "common/attention_merge_splits.glsl"
 
-const uint kSubgroupSize = gl_WorkGroupSize.x;
 const uint kLaneQuads = (kRowQuads + kSubgroupSize - 1) / kSubgroupSize;
 
 void main() {

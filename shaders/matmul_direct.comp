@@ -9,8 +9,9 @@
 // step is multiplied. kSplits > 1 is split-k, with partial sums as in matmul_coopmat; with kGate one
 // half of the outputs are gates for the other half.
 //   workgroups = [ceil(rows / kTileRows), ceil(outputs / kTileOutputs), kSplits]
-// REQUIRES: inputs a multiple of kStep, addresses multiples of 16, full subgroups of 32; kTileRows a
-// multiple of 16, kSubgroupOutputs of 8; kSplits at most the number of steps.
+// REQUIRES: inputs a multiple of kStep (of experts' products: of a chunk), addresses multiples of 16,
+// full subgroups of 32; kTileRows a multiple of 16, kSubgroupOutputs of 8; kSplits at most the number of
+// steps.
 #version 460
 #extension GL_GOOGLE_include_directive : require
 #extension GL_KHR_cooperative_matrix : require

@@ -117,7 +117,7 @@ CASES = {
         stored="F16", lengths=[17, 33, 70], context=256),
     # Four experts instead of one MLP, two of them for each token, in a tensor each.
     "mixtral": case(model(
-        "mixtral", "MixtralForCausalLM", vocab_size=72, head_dim=16, intermediate_size=24, num_local_experts=4,
+        "mixtral", "MixtralForCausalLM", vocab_size=72, head_dim=32, intermediate_size=24, num_local_experts=4,
         num_experts_per_tok=2, rope_theta=10000.0, sliding_window=None), lengths=SHORT),
     # Three of six experts, narrower than `intermediate_size`; norms on q and k.
     "qwen3moe": case(model(

@@ -45,6 +45,10 @@ FlatTrie FlatTrie::make(std::vector<Entry> entries, bool with_labels) {
 std::shared_ptr<const TokenTrie> TokenTrie::create(std::vector<std::string> bytes,
                                                    std::vector<TokenId> end_tokens) {
   auto result = std::shared_ptr<TokenTrie>(new TokenTrie());
+  // No text has the mark's byte in it, and tokens of single bytes must not spell a control token.
+  for (TokenId id = 0; id < bytes.size(); ++id)
+    if (bytes[id].find(kTokenMark) != std::string::npos && bytes[id] != token_reference(id))
+      bytes[id].clear();
   result->bytes_ = std::move(bytes);
   std::sort(end_tokens.begin(), end_tokens.end());
   result->end_tokens_ = std::move(end_tokens);

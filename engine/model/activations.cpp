@@ -72,7 +72,7 @@ void add_attention(const DeviceCaps& caps, const ModelConfig& config, const Step
     sizes.attention_counts =
         std::max(sizes.attention_counts, attention_count_bytes(plan.capacity, shape));
   });
-  sizes.attention_counts = (sizes.attention_counts + 15) / 16 * 16;
+  sizes.attention_counts = round_up(sizes.attention_counts, 16);
 }
 
 }  // namespace

@@ -14,8 +14,6 @@ namespace {
 using params::AttentionItem;
 using params::StepSequence;
 
-uint32_t round_up(uint32_t value, uint32_t unit) { return divide_up(value, unit) * unit; }
-
 uint32_t mask_of(std::span<const uint32_t> ancestors, uint32_t row) {
   return row < ancestors.size() ? ancestors[row] : 0;
 }
@@ -131,7 +129,7 @@ void AttentionPlanner::add_tiles(const AttentionTuning& tuning, std::vector<Atte
   uint32_t split_keys = tuning.split_keys;
   if (!tuning.fixed_splits) {
     const uint64_t wanted = std::max(tuning.wanted_items, 1u);
-    split_keys = std::max(split_keys, static_cast<uint32_t>((keys + wanted - 1) / wanted));
+    split_keys = std::max(split_keys, static_cast<uint32_t>(divide_up(keys, wanted)));
   }
   for (const Tile& tile : tiles_) add_tile(tile, tuning, split_keys, items);
 }

@@ -90,10 +90,11 @@ ListPlan choose_rows(const DeviceCaps& caps, const PaceTuning& tuning, const Att
 
   // Registers: a slice of the query and of the result for every row, the chunks of a run's keys and
   // values, a score for every row and key.
-  const uint32_t most_rows = std::clamp(64 / (slice_chunks * chunk_elements), 1u, 8u);
+  const uint32_t most_rows =
+      std::clamp(tuning.query_elements / (slice_chunks * chunk_elements), 1u, 8u);
   const HeadTile tile = choose_tile(shape, most_rows, one_token);
-  const uint32_t run =
-      std::bit_floor(std::clamp(std::min(pace.in_flight / slice_chunks, 32 / tile.rows), 1u, 8u));
+  const uint32_t run = std::bit_floor(
+      std::clamp(std::min(pace.in_flight / slice_chunks, 32 / tile.rows), 1u, tuning.most_run));
 
   const uint32_t subgroup_bytes = tile.rows * (shape.head_size + 2) * 4;
   const uint32_t query_bytes = tile.rows * shape.head_size * 4;

@@ -50,18 +50,20 @@ struct FloatStep {
 
 // With few vectors, few outputs per subgroup give many subgroups, whose loads keep the memory busy.
 // With more, each weight is used more often, so registers go to sums.
-FloatStep float_step(const MatmulShape& shape, uint32_t rows_at_once) {
-  if (rows_at_once > 2) return {4, 1};
+FloatStep float_step(const FloatTuning& tuning, const MatmulShape& shape, uint32_t rows_at_once) {
+  const bool floats = format_info(shape.format).is_float();
+  if (rows_at_once > 2)
+    return {floats ? tuning.more_float_outputs : tuning.more_quantized_outputs, 1};
   const bool many_outputs = shape.outputs >= 8192;
-  if (!format_info(shape.format).is_float()) return {many_outputs ? 2u : 1u, 1};
-  return many_outputs ? FloatStep{2, 1} : FloatStep{1, 4};
+  if (!floats) return {many_outputs ? tuning.quantized_outputs : 1, 1};
+  return many_outputs ? FloatStep{tuning.float_outputs, 1} : FloatStep{1, 4};
 }
 
 // Float arithmetic, one subgroup per row of weights.
 MatmulPlan choose_float(const DeviceCaps& caps, const MatmulShape& shape, uint32_t rows_at_once) {
   const uint32_t lanes = group_size(
       caps, std::min(rows_at_once == 1 ? 256u : 128u, kMostSubgroups * caps.subgroup_size));
-  const auto [outputs, ahead] = float_step(shape, rows_at_once);
+  const auto [outputs, ahead] = float_step(tuning_profile(caps).matvec, shape, rows_at_once);
   return {
       .multiply = {.pipeline = {.kernel = variant("matvec_float", shape.format),
                                 .constants = {lanes, kNoEpilogue, rows_at_once, outputs, ahead,

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <iterator>
 #include <limits>
-#include <vector>
 
 #include <fmt/format.h>
 
@@ -15,7 +14,7 @@ namespace {
 // The indices of the constants for gating (half of the outputs gate the others) and for the number
 // of workgroups that share the last tiles.
 size_t gate_constant(TileKernel kernel) {
-  return kernel == TileKernel::kDirect ? 8 : kernel == TileKernel::kWide ? 9 : 14;
+  return kernel == TileKernel::kCoopmat ? 14 : kernel == TileKernel::kWide ? 9 : 8;
 }
 size_t share_constant(TileKernel kernel) { return kernel == TileKernel::kWide ? 5 : 17; }
 
@@ -298,6 +297,12 @@ PipelineInfo tile_kernel(const DeviceCaps& caps, const MatmulShape& shape, const
   return scalar_kernel(caps, shape, tile, splits);
 }
 
+// The outputs of a tile's fragments; 1 if it has none.
+uint32_t fragment_outputs(const DeviceCaps& caps, const Tile& tile) {
+  if (tile.kernel == TileKernel::kScalar) return 1;
+  return lanes_make_fragments(tile) ? kLaneFragment : fragment_of(caps, tile.part_outputs)->n;
+}
+
 }  // namespace
 
 std::string variant(std::string_view kernel, WeightFormat format) {
@@ -333,26 +338,23 @@ void leave_parts(const DeviceCaps& caps, const MatmulShape& shape, uint32_t spli
 }
 
 std::vector<RowTile> row_tiles(const DeviceCaps& caps, const MatmulShape& shape, bool coopmat) {
-  constexpr size_t kScalarGate = 8;
-  std::vector<RowTile> all;
   const TilesTuning tuning = tuning_profile(caps).tiles;
-  for (Tile tile : tiles_for(tuning, shape.format, coopmat)) {
-    if (!fits(caps, shape, tile)) continue;
-    const bool scalar = tile.kernel == TileKernel::kScalar;
-    const uint32_t fragment = scalar ? 1
-                              : lanes_make_fragments(tile)
-                                  ? kLaneFragment
-                                  : fragment_of(caps, tile.part_outputs)->n;
-    if (tile.outputs / fragment % 2 != 0) continue;
+  std::vector<Tile> tiles;
+  std::ranges::copy(tiles_for(tuning, shape.format, coopmat), std::back_inserter(tiles));
+  if (coopmat) tiles.push_back(kFewestExpertRows);
+  std::vector<RowTile> all;
+  for (Tile tile : tiles) {
+    // experts_direct does not need whole steps.
+    const MatmulShape whole{.inputs =
+                                tile.kernel == TileKernel::kDirect ? tile.inputs : shape.inputs};
+    if (!fits(caps, whole, tile) || tile.outputs / fragment_outputs(caps, tile) % 2 != 0) continue;
     tile.round = round_for(caps, tile, shape.inputs);
-    RowTile row_tile{.rows = tile.rows,
-                     .kernel = {.pipeline = tile_kernel(caps, shape, tile, 1),
-                                .groups = {.y = divide_up(shape.outputs, tile.outputs)}},
-                     .gate_constant = scalar ? kScalarGate : gate_constant(tile.kernel),
-                     .cost = uint64_t{tile.rows} * divide_up(shape.outputs, tile.outputs) *
-                             tile.outputs * shape.inputs * tile.percent};
-    if (scalar) row_tile.kernel.pipeline.constants.push_back(0);
-    all.push_back(std::move(row_tile));
+    const uint32_t across = divide_up(shape.outputs, tile.outputs);
+    all.push_back({.rows = tile.rows,
+                   .kernel = {tile_kernel(caps, shape, tile, 1), {.y = across}},
+                   .gate_constant = gate_constant(tile.kernel),
+                   .cost = uint64_t{across} * tile.outputs * tile.percent / tile.resident,
+                   .percent = tile.rows >= tuning.many_rows ? tile.percent : 100});
   }
   return all;
 }
@@ -375,8 +377,7 @@ MatmulPlan choose_tile(const DeviceCaps& caps, const MatmulShape& shape) {
   }
   plan.multiply.pipeline = tile_kernel(caps, part, tile, splits);
   if (coopmat) {
-    const uint32_t fragment =
-        lanes_make_fragments(tile) ? kLaneFragment : fragment_of(caps, tile.part_outputs)->n;
+    const uint32_t fragment = fragment_outputs(caps, tile);
     const bool even =
         tile.outputs / fragment % 2 == 0 && (!rest || rest->outputs / fragment % 2 == 0);
     if (splits == 1 && even) plan.gate_constant = gate_constant(tile.kernel);

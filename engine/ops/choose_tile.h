@@ -31,7 +31,8 @@ struct RowTile {
   uint32_t rows = 0;
   KernelPlan kernel;  // groups.x is up to the caller
   size_t gate_constant = 0;
-  uint64_t cost = 0;  // time of one tile of rows, up to a factor
+  uint64_t cost = 0;       // time up to a factor, to compare tiles of the same rows
+  uint32_t percent = 100;  // time per result, to compare tiles of many rows
 };
 
 // All that can compute the product, with any number of rows, and combine gates and ups. Never empty

@@ -259,7 +259,7 @@ Status record_matmuls(CommandRecorder& recorder, PipelineStore& pipelines,
       placed.scratch = scratch.slice(used, plan.scratch_bytes);
       HEARTH_ASSIGN(const auto parts, record_product(recorder, pipelines, plan, placed));
       started.push_back({placed, parts});
-      used += (plan.scratch_bytes + 15) / 16 * 16;
+      used += round_up(plan.scratch_bytes, 16);
     }
     for (size_t i = 0; i < started.size(); ++i) {
       const auto& [op, parts] = started[i];

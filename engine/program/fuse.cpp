@@ -145,7 +145,6 @@ class Planner {
   MatmulChoices matmuls_;
 };
 
-// There is no kernel that only adds: the norm that reads the sum adds it up.
 // The kernels of ops that others may have been fused into.
 void choose_kernels(const FuseInput& input, PlannedOps& ops) {
   for (PlannedOp& op : ops) {

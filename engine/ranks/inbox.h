@@ -13,14 +13,16 @@ namespace hearth {
 
 class Inbox {
  public:
-  explicit Inbox(uint32_t ranks) : queues_(size_t{ranks} * kChannels) {}
+  explicit Inbox(uint32_t ranks) : queues_(size_t{ranks} * kChannels), ended_(ranks) {}
 
   void put(uint32_t from, Channel channel, Message message);
-  // Waits for a message. After fail(), what had arrived before comes first, then the error.
+  // Waits for a message. After fail() or end(), what had arrived before comes first, then the error.
   Result<Message> take(uint32_t from, Channel channel);
   bool has(uint32_t from, Channel channel);
   // Ends every wait. Only the first reason counts.
   void fail(const Error& error);
+  // Ends the waits for messages of this rank, which sends no more.
+  void end(uint32_t from, const Error& error);
   std::optional<Error> error();
 
  private:
@@ -35,6 +37,7 @@ class Inbox {
   std::mutex mutex_;
   std::vector<Queue> queues_;
   std::optional<Error> error_;
+  std::vector<std::optional<Error>> ended_;  // by rank
 };
 
 }  // namespace hearth

@@ -18,6 +18,10 @@ struct SplitRequest {
   std::vector<uint32_t> layers;                // per rank, if the user chose; else empty
 };
 
+// Ranks that are all CPUs share the memory of their machines, so that only time matters to them,
+// and an embedding takes none.
+inline void balance_time(SplitRequest& request) { request.input_bytes = 0; }
+
 // Consecutive ranges, one per rank, each with at least one layer. Without the user's choice, each
 // rank's share of the weights is as close as possible to its share of the memory, which also leaves
 // room for the most KV blocks.

@@ -34,8 +34,9 @@ class Link {
   // Hands a message over without waiting for its receiver, which may be this rank itself. Any
   // thread. Fails once a rank is lost.
   virtual Status send(uint32_t to, Channel channel, Message message) = 0;
-  // Waits for the next message. Once a rank is lost or has ended, it fails with kDeviceLost after
-  // the messages that had already arrived. Any thread, but one thread per source and channel.
+  // Waits for the next message. Once any rank is lost, or `from` has ended, it fails with
+  // kDeviceLost after the messages that had already arrived. Any thread, but one thread per source
+  // and channel.
   virtual Result<Message> receive(uint32_t from, Channel channel) = 0;
   // Whether receive() would return at once.
   virtual bool ready(uint32_t from, Channel channel) = 0;

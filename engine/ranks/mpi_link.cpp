@@ -250,7 +250,7 @@ class MpiLink final : public Link {
       lose({reinterpret_cast<const char*>(message.data()), message.size()});
     } else if (receiving_.tag == kGoodbyeTag) {
       peer.left = true;
-      inbox_.fail({ErrorKind::kDeviceLost, fmt::format("rank {} has ended", source)});
+      inbox_.end(source, {ErrorKind::kDeviceLost, fmt::format("rank {} has ended", source)});
     }
   }
 

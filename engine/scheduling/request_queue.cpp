@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cassert>
+#include <functional>
 
 namespace hearth {
 
@@ -49,15 +50,13 @@ void RequestQueue::set_order(Order order) {
   if (order == order_) return;
   order_ = order;
   for (Entry& entry : entries_) entry.rank = queue_rank(*entry.sequence, order);
-  std::sort(entries_.begin(), entries_.end(),
-            [](const Entry& a, const Entry& b) { return a.rank > b.rank; });
+  std::ranges::sort(entries_, std::ranges::greater(), &Entry::rank);
 }
 
 bool RequestQueue::sorted() const {
   for (const Entry& entry : entries_)
     if (entry.rank != queue_rank(*entry.sequence, order_)) return false;
-  return std::is_sorted(entries_.begin(), entries_.end(),
-                        [](const Entry& a, const Entry& b) { return a.rank > b.rank; });
+  return std::ranges::is_sorted(entries_, std::ranges::greater(), &Entry::rank);
 }
 
 }  // namespace hearth

@@ -24,19 +24,18 @@ std::string count(std::uint64_t number, const char* noun) {
 AddResult check_shadow(const SchedulerLimits& limits, const NewRequest& request) {
   const std::uint64_t shadow = std::uint64_t{request.shadow_prompt.size()} + request.max_new_tokens;
   if (shadow > limits.context)
-    return refuse(Refusal::kTooLong, "a negative prompt of " +
-                                         count(request.shadow_prompt.size(), "token") +
-                                         " and up to " +
-                                         count(request.max_new_tokens, "new token") + " make " +
-                                         std::to_string(shadow) + "; the context holds " +
-                                         std::to_string(limits.context));
+    return refuse(Refusal::kTooLong,
+                  "a negative prompt of " + count(request.shadow_prompt.size(), "token") +
+                      " and up to " + count(request.max_new_tokens, "new token") + " make " +
+                      std::to_string(shadow) + "; the context holds " +
+                      std::to_string(limits.context));
   if (limits.max_sequences < 2 || limits.max_step_tokens < 2)
     return refuse(Refusal::kInvalid,
                   "guidance runs two sequences at once; the limit of sequences or of tokens per "
                   "step is 1");
   const auto own = static_cast<std::uint32_t>(request.prompt.size()) + request.max_new_tokens;
-  const std::uint64_t needed = std::uint64_t{blocks_for(own - 1)} +
-                               blocks_for(static_cast<std::uint32_t>(shadow) - 1);
+  const std::uint64_t needed =
+      std::uint64_t{blocks_for(own - 1)} + blocks_for(static_cast<std::uint32_t>(shadow) - 1);
   if (needed > limits.pool_blocks)
     return refuse(Refusal::kTooLong,
                   std::to_string(own) + " tokens, and " + std::to_string(shadow) +
@@ -275,11 +274,9 @@ void Scheduler::stop_running(Sequence& sequence) {
 }
 
 void Scheduler::list_as_running(Sequence& sequence) {
-  running_.insert(std::upper_bound(running_.begin(), running_.end(), &sequence,
-                                   [](const Sequence* a, const Sequence* b) {
-                                     return protection_rank(*a) < protection_rank(*b);
-                                   }),
-                  &sequence);
+  running_.insert(
+      std::upper_bound(running_.begin(), running_.end(), &sequence, is_better_protected),
+      &sequence);
 }
 
 void Scheduler::leave_batch(Sequence& sequence) {
@@ -340,10 +337,9 @@ void Scheduler::remember_blocks(Sequence& sequence) {
     const std::uint32_t index = sequence.remembered;
     const BlockHash& hash = sequence.hashes()[index];
     if (!blocks_.remember(sequence.blocks[index], hash) || observer_ == nullptr) continue;
-    observer_->stored(hash, index == 0 ? sequence.root() : sequence.hashes()[index - 1],
-                      sequence.tokens()
-                          .subspan(std::size_t{index} * kTokensPerBlock)
-                          .first<kTokensPerBlock>());
+    observer_->stored(
+        hash, index == 0 ? sequence.root() : sequence.hashes()[index - 1],
+        sequence.tokens().subspan(std::size_t{index} * kTokensPerBlock).first<kTokensPerBlock>());
   }
 }
 

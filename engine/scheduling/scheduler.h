@@ -180,6 +180,9 @@ class Scheduler {
   void view_blocks(std::vector<BlockView>& views) const;
   // Overwrites `views` with the running requests, then the waiting ones in queue order.
   void view_sequences(std::vector<SequenceView>& views) const;
+  // Overwrites `ids` with the block tables of the running requests, one after the other in the order
+  // of view_sequences().
+  void view_block_tables(std::vector<BlockId>& ids) const;
 
   // Describes the first broken invariant, of the scheduler or of its last plan, if there is one.
   std::optional<std::string> check_integrity() const;

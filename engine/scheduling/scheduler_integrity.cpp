@@ -123,9 +123,7 @@ std::optional<std::string> Scheduler::check_sequences() const {
   if (waiting + swapped != queue_.size() || swapped != swapped_ || new_waiting != new_waiting_)
     return "waiting requests are miscounted";
   if (!queue_.sorted()) return "the queue is out of order";
-  if (!std::is_sorted(running_.begin(), running_.end(), [](const Sequence* a, const Sequence* b) {
-        return protection_rank(*a) < protection_rank(*b);
-      }))
+  if (!std::is_sorted(running_.begin(), running_.end(), is_better_protected))
     return "running requests are out of order";
   if (live != batch_live_) return "members of the batch are miscounted";
   if (policy_.admission == Admission::kRequest && running > batch_live_)

@@ -58,6 +58,13 @@ void Scheduler::view_sequences(std::vector<SequenceView>& views) const {
   for (std::uint32_t i = 0; i < queue_.size(); ++i) add(queue_[i]);
 }
 
+void Scheduler::view_block_tables(std::vector<BlockId>& ids) const {
+  ids.clear();
+  for (const Sequence* sequence : running_)
+    if (sequence->followed == nullptr)
+      ids.insert(ids.end(), sequence->blocks.begin(), sequence->blocks.end());
+}
+
 void Scheduler::view_blocks(std::vector<BlockView>& views) const {
   views.assign(blocks_.total(), {});
   for (BlockId block = 0; block < blocks_.total(); ++block) {

@@ -113,5 +113,8 @@ inline Rank protection_rank(const Sequence& sequence) {
   return {static_cast<std::int64_t>(sequence.arrival_step) - kStepsPerPriority * sequence.priority,
           sequence.arrival};
 }
+inline bool is_better_protected(const Sequence* a, const Sequence* b) {
+  return protection_rank(*a) < protection_rank(*b);
+}
 
 }  // namespace hearth

@@ -48,7 +48,9 @@ struct ModelTensor {
   std::uint32_t matrices = 1;  // stored one after the other; `rows` counts the rows of all
   std::uint64_t rows = 1, cols = 0;  // a vector has one row; cols are consecutive in memory
   std::span<const std::byte> bytes;  // file layout, in the mapping
-  std::optional<TensorStrides> strides = {};  // stored_tensor.h reads such a tensor
+  // If set, stored_tensor.h reads the tensor. A pointer, because files may have many tensors and
+  // few of them such strides.
+  const TensorStrides* strides = nullptr;
 
   // In file layout, with rows one after the other.
   std::uint64_t plain_bytes() const {

@@ -6,7 +6,8 @@
 // No workgroup waits for another, and splits are added in their order, so that the result does not
 // depend on which one was last.
 //
-// Include after attention_work.glsl and attention_score.glsl; needs kSubgroups, per workgroup.
+// Include after attention_work.glsl and attention_score.glsl; needs kSubgroups, per workgroup,
+// and kSubgroupSize.
 #ifndef HEARTH_ATTENTION_MERGE_SPLITS_GLSL
 #define HEARTH_ATTENTION_MERGE_SPLITS_GLSL
 #include "common/last_workgroup.glsl"
@@ -32,7 +33,8 @@ bool is_last_split(Work work) {
 // To be called by every invocation of a workgroup that has written its quads.
 void merge_splits(Work work) {
   if (work.item.splits == 1 || !is_last_split(work)) return;
-  const uint kAtOnce = 16;  // splits whose loads are in flight together
+  // Splits whose loads are in flight together. AMD's GCN has registers for fewer.
+  const uint kAtOnce = kSubgroupSize >= 64 ? 8 : 16;
   for (uint i = gl_LocalInvocationIndex; i < kRows * kRowQuads; i += gl_WorkGroupSize.x) {
     const uint row = i / kRowQuads, quad = i % kRowQuads;
     if (!has_row(work, row)) break;

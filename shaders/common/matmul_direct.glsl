@@ -78,9 +78,25 @@ void find_source(out Source source, uint first_row, uint first_output) {
   }
 }
 
+#ifdef EXPERTS
+// Rows may end within a step. Chunks past the end are clamped to the row's last, and their x is 0.
+uint chunk_index(Source source, uint chunk, uint k) {
+  const uint chunks = params.inputs / kChunkWeights;
+  const uint place = lane_id() % 4 + k / kChunkWeights + chunk % kOutputChunks * 4;
+  return source.chunks[chunk / kOutputChunks] - lane_id() % 4 + min(place, chunks - 1);
+}
+
+// Whether load i of x is within its row.
+bool is_inside(uint i, uint k) {
+  const uvec3 at = x_pair_at(gl_LocalInvocationIndex + i / 2 * gl_WorkGroupSize.x);
+  const uint vec = kInterleaved ? at.z * 4 + at.y : at.y * kLaneVecs + at.z;
+  return k + vec * kVecHalves < params.inputs;
+}
+#else
 uint chunk_index(Source source, uint chunk, uint k) {
   return source.chunks[chunk / kOutputChunks] + k / kChunkWeights + chunk % kOutputChunks * 4;
 }
+#endif
 
 void fetch_weights(out RawChunk chunks[kLaneChunks], Source source, uint k) {
   [[unroll]] for (uint u = 0; u < kLaneChunks; ++u)
@@ -88,8 +104,15 @@ void fetch_weights(out RawChunk chunks[kLaneChunks], Source source, uint k) {
 }
 
 void fetch_x(out uvec4 xs[kXLoads], Source source, uint k) {
+#ifdef EXPERTS
+  [[unroll]] for (uint i = 0; i < kXLoads; ++i) {
+    xs[i] = uvec4(0);
+    if (is_inside(i, k)) xs[i] = FreshX(params.x).at[source.vecs[i] + k / kVecHalves];
+  }
+#else
   [[unroll]] for (uint i = 0; i < kXLoads; ++i)
     xs[i] = FreshX(params.x).at[source.vecs[i] + k / kVecHalves];
+#endif
 }
 
 void decode(RawChunk chunks[kLaneChunks], Source source, uint k, out uvec4 weights[kWeightVecs]) {
@@ -143,7 +166,11 @@ void main() {
   const uint first_output = work.output_tile * kTileOutputs;
   Source source;
   find_source(source, first_row, first_output);
+#ifdef EXPERTS
+  const uint steps = (params.inputs + kStep - 1) / kStep;
+#else
   const uint steps = params.inputs / kStep;
+#endif
   const uint begin = steps * work.split / kSplits * kStep;
   const uint last = (steps * (work.split + 1) / kSplits - 1) * kStep;
 

@@ -1,6 +1,7 @@
 // The files of a Hugging Face folder except its tokenizer: a safetensors file, its index, and
 // config.json. Each reader gets every input; all but one stop at the first byte.
 #include <cstring>
+#include <deque>
 
 #include "engine/weights/hugging_face/config.h"
 #include "engine/weights/hugging_face/expert_tensors.h"
@@ -73,7 +74,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const hugging_face::Family& gpt_oss = *hugging_face::find_family("gpt_oss");
   auto experts = read_safetensors(
       bytes, [&](std::string_view name) { return hugging_face::gguf_tensor_name(name, gpt_oss); });
-  if (experts.ok() && hugging_face::arrange_experts(*experts).ok())
+  std::deque<TensorStrides> strides;
+  if (experts.ok() && hugging_face::arrange_experts(*experts, strides).ok())
     for (const ModelTensor& tensor : *experts) {
       if (!tensor.strides) continue;
       std::vector<std::byte> row(tensor.plain_bytes() / tensor.rows);

@@ -93,7 +93,7 @@ void print(const Compiled& pipeline) {
 // The number of pipelines with something wrong.
 Result<size_t> check_family(Instance& instance, size_t position, const std::string& family,
                             bool print_all) {
-  HEARTH_ASSIGN(const auto device, Device::create(instance, position));
+  HEARTH_ASSIGN(const auto device, Device::create(instance, position, DeviceUse::kCompile));
   const DeviceCaps& caps = device->caps();
   HEARTH_ASSIGN(const auto store, PipelineStore::create(*device, {.statistics = true}));
   HEARTH_ASSIGN(const std::vector<NeededPipeline> needed, all_pipelines(caps));
@@ -136,6 +136,7 @@ Result<int> run(const std::vector<std::string>& families, bool print_all) {
   size_t wrong = 0;
   for (const std::string& family : families) {
     setenv("RADV_FORCE_FAMILY", family.c_str(), 1);
+    setenv("MESA_SHADER_CACHE_DISABLE", "true", 1);  // times are those of the compiler
     HEARTH_ASSIGN(const auto instance, Instance::create({.application = "amd_pipelines"}));
     const auto& devices = instance->devices();
     const auto radv = std::ranges::find(devices, DriverId::kRadv, &DeviceCaps::driver_id);

@@ -225,8 +225,10 @@ class Survey {
   CommandRecorder recorder_ = CommandRecorder::dry();
   PipelineCollector bound_, other_;
   // Larger than anything that is recorded.
-  const Buffer buffer_ = Buffer::stand_in(1ull << 40), other_buffer_ = Buffer::stand_in(1ull << 40),
-               third_buffer_ = Buffer::stand_in(1ull << 40);
+  static constexpr uint64_t kBytes = 1ull << 40;
+  const Buffer buffer_ = Buffer::stand_in(kBytes, kBytes);
+  const Buffer other_buffer_ = Buffer::stand_in(2 * kBytes, kBytes);
+  const Buffer third_buffer_ = Buffer::stand_in(3 * kBytes, kBytes);
 };
 
 }  // namespace

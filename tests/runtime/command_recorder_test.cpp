@@ -171,41 +171,6 @@ TEST_F(CommandRecorderTest, OneRecordingCanRunManyTimesEvenInFlight) {
   for (const float value : read<float>(x)) EXPECT_NEAR(value, -2.0f, 1e-4f);
 }
 
-TEST_F(CommandRecorderTest, IndirectWorkgroupCountsAreReadAtRunTime) {
-  constexpr uint32_t kWidth = 32, kRows = 6;
-  const Buffer x = filled(std::vector<float>(kRows * kWidth, 3.0f));
-  const Buffer weight = filled(std::vector<float>(kWidth, 2.0f));
-  const Buffer y = poisoned(kRows * kWidth * 4);
-  const Buffer groups = filled(std::vector<uint32_t>{0, 1, 1});
-  const KernelPlan plan = choose_rms_norm(device().caps(), {kRows, kWidth});
-  ASSERT_ASSIGN(const Pipeline* pipeline, pipelines().get(plan.pipeline));
-  ASSERT_ASSIGN(CommandRecorder recorder, CommandRecorder::begin(device()));
-  recorder.dispatch_indirect({.pipeline = *pipeline,
-                              .push = params::RmsNorm{.x = x.address(),
-                                                      .weight = weight.address(),
-                                                      .y = y.address(),
-                                                      .width = kWidth,
-                                                      .epsilon = 1e-6f},
-                              .groups = {},
-                              .accesses = {reads(x.all()), reads(weight.all()), writes(y.all())}},
-                             groups.all());
-  ASSERT_ASSIGN(const CommandBuffer commands, recorder.finish());
-  for (const uint32_t rows : {2u, 6u}) {
-    groups.view<uint32_t>()[0] = rows;
-    ASSERT_OK(groups.flush());
-    std::memset(y.mapped(), 0xff, y.bytes());
-    ASSERT_OK(y.flush());
-    ASSERT_OK(device().compute().run(commands));
-    const std::vector<float> result = read<float>(y);
-    for (uint32_t i = 0; i < kRows * kWidth; ++i) {
-      if (i / kWidth < rows)
-        ASSERT_NEAR(result[i], 2.0f, 1e-4f) << i;
-      else
-        ASSERT_TRUE(std::isnan(result[i])) << i;
-    }
-  }
-}
-
 TEST_F(CommandRecorderTest, FillsAndCopiesSlices) {
   const Buffer a = poisoned(64), b = poisoned(64);
   run([&](CommandRecorder& recorder) -> Status {

@@ -41,8 +41,11 @@ TEST(ClientMistakes, MessagesSayWhatToDo) {
   const std::pair<std::string, std::string> cases[] = {
       {R"("max_tokens":-2)", "'max_tokens' must be at least 1, or -1 for no limit"},
       {R"("max_tokens":"7")", "'max_tokens' must be an integer"},
+      {R"("structured_outputs":{"regx":"a"})",
+       "'structured_outputs.regx' is not a known field; did you mean regex?"},
       {R"("structured_outputs":{"rgx":"a"})",
-       "'structured_outputs.rgx' is not a known field; did you mean regex?"},
+       "'structured_outputs.rgx' is not a known field; there are json, json_object, regex, choice, "
+       "grammar, disable_any_whitespace"},
       {R"("guided_json":{"type":"object"})",
        "'guided_json' is not supported by this server; use 'structured_outputs.json'"},
       {R"("reasoning_effort":"huge")",
@@ -51,6 +54,7 @@ TEST(ClientMistakes, MessagesSayWhatToDo) {
   for (const auto& [given, message] : cases) EXPECT_EQ(problem_with(fields(given)), message);
   EXPECT_EQ(problem_with("{\"messages\": [],\n  \"model\" 5}"),
             "the body is not valid JSON: see line 2, column 11");
+  EXPECT_EQ(problem_with(R"({"temperature": 1e999})"), "the body is not valid JSON");
 }
 
 class ServedMistakes : public ServedStandIn {

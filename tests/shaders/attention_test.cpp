@@ -32,7 +32,7 @@ class AttentionTest : public AttentionGpuTest {
   }
   DeviceCaps plain_gpu() {
     DeviceCaps plain = gpu();
-    plain.features.coopmat = plain.features.coopmat2 = plain.features.lane_fragments = false;
+    plain.features.coopmat = plain.features.lane_fragments = false;
     plain.coopmat_shapes.clear();
     return plain;
   }

@@ -29,7 +29,7 @@ class AttentionTreeTest : public AttentionGpuTest {
     DeviceCaps gpu = device().caps();
     gpu.type = DeviceType::kDiscrete;
     DeviceCaps plain = gpu;
-    plain.features.coopmat = plain.features.coopmat2 = plain.features.lane_fragments = false;
+    plain.features.coopmat = plain.features.lane_fragments = false;
     plain.coopmat_shapes.clear();
     std::vector<DeviceCaps> all{device().caps(), plain};
     if (gpu.features.coopmat && device().caps().type == DeviceType::kCpu) all.push_back(gpu);

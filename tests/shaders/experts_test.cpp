@@ -200,18 +200,18 @@ TEST_F(ExpertsTest, TilesOnMatrixUnits) {
 TEST_F(ExpertsTest, TilesOfFragmentsFromRegisters) {
   constexpr uint32_t kLanes = 32, kSubgroups = 2;
   const bool real = device().caps().features.lane_fragments;
-  for (const auto& [format, name] : {std::pair(WeightFormat::kF16, std::string("direct")),
+  for (const auto& [format, name] : {std::pair(WeightFormat::kMxfp4, std::string("direct")),
                                      std::pair(WeightFormat::kQ4K, std::string("wide"))}) {
+    const bool direct = name == "direct";  // whose rows may end within a step of 128
     const ExpertsShape shape{.gate_up = format,
                              .down = format,
                              .rows = 13,
                              .experts = 3,
                              .used = 2,
-                             .width = 256,
-                             .mlp_width = 256,
+                             .width = direct ? 192u : 256u,
+                             .mlp_width = direct ? 320u : 256u,
                              .activation = ExpertActivation::kLimited};
     ExpertsPlan plan = choose_experts(some_gpu(false), shape);
-    const bool direct = name == "direct";
     plan.tile_rows = direct ? 16 : 32;
     plan.tiles = shape.rows * shape.used / plan.tile_rows + shape.experts;
     plan.halves = true;

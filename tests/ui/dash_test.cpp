@@ -416,10 +416,8 @@ TEST_F(DashTest, PoliciesAreComparedAndStepsRecorded) {
   std::ifstream tour(HEARTH_SOURCE_DIR "/tests/ui/compare_tour.txt");
   std::string script{std::istreambuf_iterator<char>(tour), std::istreambuf_iterator<char>()};
   const std::string recording = (folder_ / "recording.json").string();
-  const std::string save = "click \"Save recording\"\n";
-  ASSERT_NE(script.find(save), std::string::npos);
-  script.insert(script.find(save),
-                "click \"##recording file\"\nkey Ctrl+A\ntype \"" + recording + "\"\n");
+  script += "click \"Record...\"\nframes 3\nclick \"##recording file\"\nkey Ctrl+A\ntype \"" +
+            recording + "\"\nclick \"Save recording\"\nframes 3\n";
   const Finished result = play(script, {"--demo"});
   ASSERT_EQ(result.exit_code, 0) << result.err;
   ASSERT_TRUE(std::filesystem::exists(recording));

@@ -1,6 +1,7 @@
 #include "tools/bench/step_cost.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "engine/program/op.h"
 #include "engine/model/kv_cache.h"
@@ -24,6 +25,16 @@ std::string_view part_of(WeightRole role) {
       return step_part::kGateUp;
     case WeightRole::kDown:
       return step_part::kDown;
+    case WeightRole::kRouter:
+    case WeightRole::kRouterBias:
+      return step_part::kRouter;
+    case WeightRole::kExpertGateUp:
+    case WeightRole::kExpertGateUpBias:
+    case WeightRole::kExpertDown:
+    case WeightRole::kExpertDownBias:
+      return step_part::kExperts;
+    case WeightRole::kSinks:
+      return step_part::kAttention;
     case WeightRole::kQNorm:
     case WeightRole::kKNorm:
       return step_part::kRope;
@@ -62,7 +73,13 @@ struct StepSize {
   }
 };
 
-// Each weight is read once. Activations are the values that a part reads and writes.
+// The share of experts that at least one row chooses, if all are equally likely.
+double touched_share(const ModelConfig& config, double rows) {
+  const double share = static_cast<double>(config.used_experts) / config.experts;
+  return 1 - std::pow(1 - share, rows);
+}
+
+// Each weight is read once, and of experts only those that are chosen. Activations are the values that a part reads and writes.
 void add_weights(const ModelPlan& model, const ModelFile& file, const StepSize& size,
                  StepCosts& weights, StepCosts& activations) {
   const bool tied = std::ranges::none_of(model.table.specs(), [&](const WeightSpec& spec) {
@@ -81,7 +98,17 @@ void add_weights(const ModelPlan& model, const ModelFile& file, const StepSize& 
       }
       const double rows = size.rows_of(spec);
       if (rows == 0) continue;
-      weights[part] += {.bytes = static_cast<double>(segment.device_bytes())};
+      const auto bytes = static_cast<double>(segment.device_bytes());
+      if (segment.experts > 0) {
+        weights[part] += {.bytes = bytes * touched_share(model.config, rows)};
+        if (spec.is_vector) continue;
+        const double pairs = rows * model.config.used_experts;
+        const auto expert_outputs = static_cast<double>(segment.expert_rows());
+        weights[part].flops += 2 * pairs * inputs * expert_outputs;
+        activations[part] += {.bytes = 4 * pairs * (inputs + expert_outputs)};
+        continue;
+      }
+      weights[part] += {.bytes = bytes};
       if (part == step_part::kNorm) {
         activations[part] += {.bytes = 8 * rows * inputs, .flops = 4 * rows * inputs};
       } else if (!spec.is_vector) {
@@ -122,6 +149,7 @@ void add_small_parts(const ModelConfig& config, const StepSize& size, StepCosts&
         {.bytes = 4 * size.rows * 2 * (config.q_width() + config.kv_width())};
     if (mlp_rows == 0) continue;
     activations[step_part::kAttention] += {.bytes = 8 * size.rows * config.q_width()};
+    if (config.experts > 0) continue;  // part of the experts' products
     activations[step_part::kActivation] +=
         {.bytes = 12 * mlp_rows * config.mlp_width, .flops = 6 * mlp_rows * config.mlp_width};
   }

@@ -28,6 +28,8 @@ Result<std::vector<RankFacts>> rank_facts(const ModelFile& file, const SessionOp
     request.room_bytes.push_back(bytes_to_plan_with(caps, caps.free_bytes(), options) /
                                  options.ranks.sharing(rank));
   }
+  if (std::ranges::all_of(devices, [](const DeviceCaps* caps) { return is_cpu(*caps); }))
+    balance_time(request);
   HEARTH_ASSIGN(const std::vector<LayerRange> ranges, split_layers(request));
   std::vector<RankFacts> ranks;
   for (size_t rank = 0; rank < ranges.size(); ++rank) {

@@ -58,8 +58,7 @@ void read_ranks(const std::string& devices, const std::string& layers, RankOptio
 void ModelOptionsGroup::declare_ranks(Options& options) {
   may_have_ranks_ = true;
   options
-      .add("--devices LIST", &devices_,
-           "Divide the model over these devices, such as 0,1; one may be named twice")
+      .add("--devices LIST", &devices_, "Divide the model over these devices, such as 0,1 or 0,0")
       .check(problem_with_devices);
   options.add("--split KIND", &split_, "How --devices and mpirun divide the model: layers")
       .check(problem_with_split)

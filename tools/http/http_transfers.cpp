@@ -133,13 +133,11 @@ size_t take_body(char* bytes, size_t size, size_t count, void* user) {
 // A server without TLS waits for the rest of what it takes for a request.
 TransferEnd no_answer(CURL* easy) {
   const char* url = nullptr;
-  curl_off_t connected = 0, encrypted = 0;  // microseconds until then, 0 if it did not happen
+  curl_off_t encrypted = 0;  // microseconds until then, 0 if it did not happen
   curl_easy_getinfo(easy, CURLINFO_EFFECTIVE_URL, &url);
-  curl_easy_getinfo(easy, CURLINFO_CONNECT_TIME_T, &connected);
   curl_easy_getinfo(easy, CURLINFO_APPCONNECT_TIME_T, &encrypted);
-  if (url != nullptr && std::string_view(url).starts_with("https:") && connected > 0 &&
-      encrypted == 0)
-    return {TransferFailure::kTimeout, "no answer to TLS; is it an http:// address?"};
+  if (url != nullptr && std::string_view(url).starts_with("https:") && encrypted == 0)
+    return {TransferFailure::kTimeout, "no TLS connection; is it an http:// address?"};
   return {TransferFailure::kTimeout, "no answer"};
 }
 

@@ -81,7 +81,11 @@ std::string load_notes(std::span<const LoadReport> reports) {
     by_chunks += report.counted_by_chunks;
   }
   std::string text;
-  if (by_chunks > 0)
+  if (by_chunks > 0 && by_server == 0)
+    text =
+        "The server did not report its usage, so tokens are chunks with text: if a chunk has "
+        "several tokens, there were more.\n";
+  else if (by_chunks > 0)
     text = fmt::format(
         "The server did not report the usage of {} of {} answers, whose tokens are chunks with "
         "text: if a chunk has several tokens, there were more.\n",

@@ -242,12 +242,13 @@ std::variant<std::unique_ptr<GenerationReply>, ApiError> GenerationReply::begin(
     if (!echoed.empty()) part.echo_prompt = std::move(echoed[index]);
     if (!reply->is_parsed()) continue;
     std::random_device device;
-    part.parsed = std::make_unique<ParsedReply>(
-        ParsedReply::Options{.parser = {.format = model.style->format,
-                                        .tools = reply->tools_,
-                                        .begins_in_reasoning = begins_in_reasoning},
-                             .parallel = request.tools.parallel,
-                             .id_seed = (uint64_t{device()} << 32) | device()});
+    part.parsed = std::make_unique<ParsedReply>(ParsedReply::Options{
+        .parser = {.format = model.style->format,
+                   .tools = reply->tools_,
+                   .begins_in_reasoning = begins_in_reasoning,
+                   .must_call = request.tools.choice == ToolFields::Choice::kRequired},
+        .parallel = request.tools.parallel,
+        .id_seed = (uint64_t{device()} << 32) | device()});
   }
   return reply;
 }

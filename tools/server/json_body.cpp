@@ -68,6 +68,8 @@ ApiError not_json(std::string_view body) {
     [[maybe_unused]] const json parsed = json::parse(body);
   } catch (const json::parse_error& error) {
     bytes = std::min(error.byte, body.size());
+  } catch (const json::exception&) {  // a number that is too large, say
+    return {.message = "the body is not valid JSON"};
   }
   const std::string_view read = body.substr(0, bytes);
   const size_t last = read.rfind('\n');

@@ -8,6 +8,7 @@
 #include <span>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "engine/grammar/json_value.h"
 #include "engine/near_words.h"
@@ -161,9 +162,10 @@ class StructuredReader {
             {.message = fmt::format("'{}' is not a known field{}", field, did_you_mean(near)),
              .param = field,
              .code = "unknown_parameter"});
-      return fail({.message = fmt::format("'{}' is not supported by this server", field),
+      return fail({.message = fmt::format("'{}' is not a known field; there {} {}", field,
+                                          words.size() == 1 ? "is" : "are", fmt::join(words, ", ")),
                    .param = field,
-                   .code = "unsupported_parameter"});
+                   .code = "unknown_parameter"});
     }
   }
 

@@ -11,7 +11,7 @@ namespace hearth {
 namespace {
 
 // Differences below these are not worth a word.
-constexpr double kSameRatio = 1.02;
+constexpr double kSameRatio = 1.05;
 constexpr double kSameShare = 0.01;
 
 std::string seconds_text(double seconds) { return format_value(seconds, Unit::kSeconds); }

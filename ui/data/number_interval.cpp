@@ -31,4 +31,10 @@ std::string interval_words(double most, double restart_seconds, double now) {
   return fmt::format("over {:.0f} s, since the policy changed or Reset", since);
 }
 
+std::string interval_label(double most, double restart_seconds, double now) {
+  const double since = std::max(now - restart_seconds, 0.0);
+  if (most > 0 && since >= most) return fmt::format("last {:.0f} s", most);
+  return fmt::format("{:.0f} s since the {}", since, restart_seconds <= 0 ? "start" : "change");
+}
+
 }  // namespace hearth

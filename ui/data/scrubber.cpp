@@ -37,6 +37,8 @@ void Scrubber::append_steps(uint64_t from, uint64_t to, EngineView& view) const 
 }
 
 void Scrubber::show(EngineView& view, uint64_t& generation, double seconds_passed) {
+  // A server that restarted has no steps yet.
+  if (history.empty()) return leave();
   if (playing_) {
     const double clock = clock_ + seconds_passed * speed_;
     const uint64_t to = history.step_at(clock);

@@ -115,6 +115,7 @@ void TimelineData::clear() {
   by_request_.clear();
   running_.clear();
   batch_ended_.clear();
+  marks_ = {};
 }
 
 const TimelineRow* TimelineData::find(RequestId request) const {
@@ -148,7 +149,7 @@ void TimelineData::close(TimelineRow& row, uint64_t column, bool finished) {
   if (!row.open_) return;
   row.open_ = false;
   // A request that arrived and ended between two steps still gets one visible cell.
-  row.end_ = std::max(column, row.first_column() + (finished ? 1 : 0));
+  row.end_ = std::max({column, row.first_column() + (finished ? 1 : 0), row.padded_end_});
 }
 
 void TimelineData::add(const StepRecord& record, const EngineView& view, uint64_t missed) {
@@ -196,6 +197,9 @@ void TimelineData::add(const StepRecord& record, const EngineView& view, uint64_
     row.computed_ =
         std::max(row.computed_, member.first_position + member.tokens - cell.rejected());
     row.last_sampled_ = member.samples;
+    marks_.recomputed |= cell.recomputed > 0;
+    marks_.rejected |= cell.rejected() > 0;
+    marks_.forced |= cell.forced > 0;
     row.set(now, cell);
     row.member_end_ = now + 1;
     if (row.in_running_) continue;

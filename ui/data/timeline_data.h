@@ -127,6 +127,11 @@ class TimelineData {
   // How many rows are in this state now.
   size_t count(CellState state) const;
   uint64_t missed_steps() const { return missed_; }
+  // Which rare kinds of cells there have been, for the legend.
+  struct Marks {
+    bool recomputed = false, rejected = false, forced = false;
+  };
+  const Marks& marks() const { return marks_; }
 
  private:
   void clear();
@@ -150,6 +155,7 @@ class TimelineData {
   std::vector<TimelineRow*> running_;
   std::vector<RequestId> batch_ended_;  // members of the padded batch that have ended, in order
   Policy policy_;
+  Marks marks_;
 };
 
 }  // namespace hearth

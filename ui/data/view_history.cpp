@@ -151,6 +151,7 @@ void ViewHistory::show(uint64_t end, EngineView& view) {
   view.has_snapshot = moment.has_snapshot;
   view.snapshot_step = moment.snapshot_step;
   view.sequences = moment.sequences;
+  view.block_tables.clear();
   view.blocks = shown_blocks_;
   for (BlockView& block : view.blocks)
     if (block.state == BlockState::kOwned) block.last_use = moment.snapshot_step;

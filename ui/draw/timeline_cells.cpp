@@ -115,24 +115,28 @@ void draw_timeline_run(const Theme& theme, ImDrawList& draw, const TimelineCell&
     draw_letters(theme, draw, cell, cell.forced > 0 ? forced_color(theme) : color, place);
 }
 
-std::array<LegendEntry, 11> timeline_legend(const Theme& theme) {
+std::vector<LegendEntry> timeline_legend(const Theme& theme, const TimelineData::Marks& marks) {
   using Mark = LegendEntry::Mark;
   const auto phase = [&](PhaseColor color, Mark mark, char letter) {
     return LegendEntry{phase_name(color), theme.phase_color(color), mark, letter};
   };
-  return {{
+  std::vector<LegendEntry> entries = {
       phase(PhaseColor::kPrefill, Mark::kSquare, 'P'),
       phase(PhaseColor::kDecode, Mark::kSquare, 'D'),
       phase(PhaseColor::kSharedPrefix, Mark::kSquare, 'S'),
       phase(PhaseColor::kWaiting, Mark::kSquare, 'w'),
       phase(PhaseColor::kPreempted, Mark::kSquare, 'x'),
       phase(PhaseColor::kSwapped, Mark::kSquare, 's'),
-      {"recomputed", theme.phase_color(PhaseColor::kPreempted), Mark::kHatched, 0},
-      {"rejected guesses", faded(theme.warning_color(), 0.35f), Mark::kSquare, 0},
-      {"forced by a grammar", forced_color(theme), Mark::kSquare, 'F'},
       {"idle", faded(theme.text_color(), 0.5f), Mark::kLine, 0},
       phase(PhaseColor::kPadding, Mark::kHatched, 0),
-  }};
+  };
+  if (marks.recomputed)
+    entries.push_back({"recomputed", theme.phase_color(PhaseColor::kPreempted), Mark::kHatched, 0});
+  if (marks.rejected)
+    entries.push_back({"rejected guesses", faded(theme.warning_color(), 0.35f), Mark::kSquare, 0});
+  if (marks.forced)
+    entries.push_back({"forced by a grammar", forced_color(theme), Mark::kSquare, 'F'});
+  return entries;
 }
 
 }  // namespace hearth

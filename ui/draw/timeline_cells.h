@@ -1,8 +1,8 @@
 // How one run of equal timeline cells is drawn: in the Timeline panel and in comparisons.
 #pragma once
 
-#include <array>
 #include <cstdint>
+#include <vector>
 
 #include <imgui.h>
 
@@ -22,7 +22,7 @@ struct CellPlace {
 void draw_timeline_run(const Theme& theme, ImDrawList& draw, const TimelineCell& cell,
                        const CellPlace& place);
 
-// What the cells mean.
-std::array<LegendEntry, 11> timeline_legend(const Theme& theme);
+// What the cells mean; of the rare ones, those in `marks`.
+std::vector<LegendEntry> timeline_legend(const Theme& theme, const TimelineData::Marks& marks);
 
 }  // namespace hearth

@@ -38,6 +38,7 @@ void EngineFeed::snapshot_loop() {
       const EngineClock::time_point start = EngineClock::now();
       scheduler.view_blocks(working_.blocks);
       scheduler.view_sequences(working_.sequences);
+      scheduler.view_block_tables(working_.block_tables);
       working_.counts = scheduler.counts();
       working_.totals = read_totals();
       working_.step = scheduler.totals().steps;
@@ -69,6 +70,7 @@ void EngineFeed::poll(EngineView& view) {
     if (snapshot_ready_) {
       std::swap(view.sequences, newest_.sequences);
       std::swap(view.blocks, newest_.blocks);
+      std::swap(view.block_tables, newest_.block_tables);
       view.counts = newest_.counts;
       view.totals = newest_.totals;
       view.snapshot_step = newest_.step;

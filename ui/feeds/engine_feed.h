@@ -33,6 +33,7 @@ class EngineFeed final : public Feed {
   struct Snapshot {
     std::vector<SequenceView> sequences;
     std::vector<BlockView> blocks;
+    std::vector<BlockId> block_tables;
     SchedulerCounts counts;
     EngineTotals totals;
     uint64_t step = 0;

@@ -47,6 +47,8 @@ struct EngineView {
   bool has_snapshot = false;
   std::vector<SequenceView> sequences;  // running ones first, then the queue in order
   std::vector<BlockView> blocks;        // the whole pool
+  // Of the running ones, one after the other. Empty in recordings.
+  std::vector<BlockId> block_tables;
   uint64_t snapshot_step = 0;           // steps planned before the snapshot was taken
 
   // Panels that count or average begin again when `restart` changes: with a new policy, or when the

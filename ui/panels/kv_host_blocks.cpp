@@ -21,7 +21,8 @@ const char* no_cache_words(const EngineView& view) {
 
 void draw_host_blocks(const PanelContext& context) {
   const SchedulerCounts& counts = context.view.counts;
-  if (counts.swap_total == 0) return;
+  const bool swaps = context.view.policy.preemption == Preemption::kSwap;
+  if (counts.swap_total == 0 || (counts.swap_used == 0 && !swaps)) return;
   const Theme& theme = context.theme;
   ImDrawList& draw = *ImGui::GetWindowDrawList();
   const std::string name =

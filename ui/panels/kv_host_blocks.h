@@ -6,7 +6,7 @@
 namespace hearth {
 
 // One line of cells in the colours of the swapped sequences, as wide as the window allows; nothing
-// if the engine cannot swap.
+// if the engine does not swap.
 void draw_host_blocks(const PanelContext& context);
 
 // What to say about a policy that keeps no KV cache at all; null: it keeps one.

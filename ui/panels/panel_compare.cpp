@@ -64,7 +64,9 @@ class ComparePanel : public Panel {
     const Comparison* const comparison = desk_.player.comparison();
     if (comparison == nullptr) return;
     draw_player();
-    draw_legend(context.theme, timeline_legend(context.theme));
+    TimelineData::Marks marks = desk_.player.timeline(0).marks();
+    marks.recomputed |= desk_.player.timeline(1).marks().recomputed;
+    draw_legend(context.theme, timeline_legend(context.theme, marks));
     draw_timelines(context, *comparison);
     draw_outcome(context, *comparison);
   }
@@ -201,7 +203,7 @@ class ComparePanel : public Panel {
     const float room = ImGui::GetContentRegionAvail().y;
     const float table = 13.5f * ImGui::GetTextLineHeightWithSpacing();
     const size_t rows = std::max(comparison.runs[0].requests.size(), size_t{1});
-    const float wanted = static_cast<float>(rows) * theme.px(16);
+    const float wanted = static_cast<float>(rows) * theme.px(24);
     const float height =
         std::clamp((room - table - 2 * line - small_text_size() - theme.px(12)) / 2, theme.px(90),
                    std::max(wanted, theme.px(90)));

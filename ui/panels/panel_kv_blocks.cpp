@@ -14,7 +14,9 @@
 #include "ui/draw/plot.h"
 #include "ui/draw/tiles.h"
 #include "ui/panel.h"
+#include "ui/panels/kv_block_tooltip.h"
 #include "ui/panels/kv_host_blocks.h"
+#include "ui/panels/kv_tree.h"
 #include "ui/theme.h"
 
 namespace hearth {
@@ -27,6 +29,7 @@ constexpr PanelInfo kKvBlocksInfo{
     .order = 0,
     .description = "Every KV block of the pool and the sequence that owns it."};
 
+constexpr const char* kTree = "Sharing as a tree";
 constexpr const char* kCompare = "Compare with reservation";
 
 class KvBlocksPanel : public Panel {
@@ -51,6 +54,13 @@ class KvBlocksPanel : public Panel {
           "Also show how the same requests would fill the pool if each reserved blocks for its\n"
           "longest possible answer at admission, as engines without paging do.");
     }
+    if (data_.has_snapshot()) {
+      same_line_if_fits(checkbox_width(kTree), theme.px(18));
+      ImGui::Checkbox(kTree, &tree_);
+      ImGui::SetItemTooltip(
+          "Show the sequences that share blocks as a tree: the branches of a beam search, or\n"
+          "requests with a common prefix. A block that several share is drawn once.");
+    }
     draw_pool_legend(theme);
     if (data_.stats().blocks == 0) {
       ImGui::TextDisabled("No engine is running yet.");
@@ -63,6 +73,8 @@ class KvBlocksPanel : public Panel {
     if (!data_.has_snapshot()) {
       ImGui::TextDisabled("This server reports only counts, so blocks are grouped by state.");
       draw_counts(theme);
+    } else if (tree_) {
+      draw_block_tree(context);
     } else if (!reservation_) {
       draw_pool(context, {0, room.y});
     } else if (room.x > 2.2f * room.y) {
@@ -302,47 +314,7 @@ class KvBlocksPanel : public Panel {
       if (view.clicked)
         context.selection.pinned = context.selection.pinned == cell.owner ? 0 : cell.owner;
     }
-    if (!ImGui::BeginTooltip()) return;
-    ImGui::Text("Block %zu", view.hovered);
-    switch (cell.state) {
-      case BlockState::kFree:
-        ImGui::TextDisabled("Free.");
-        break;
-      case BlockState::kWithheld:
-        ImGui::TextDisabled("Withheld: outside the pool because its size limit was lowered.");
-        break;
-      case BlockState::kCached:
-        ImGui::Text("Cached; last owned by request #%llu.",
-                    static_cast<unsigned long long>(cell.owner));
-        break;
-      case BlockState::kOwned:
-        if (cell.references > 1)
-          ImGui::Text("Owned by request #%llu, shared by %u sequences.",
-                      static_cast<unsigned long long>(cell.owner), cell.references);
-        else
-          ImGui::Text("Owned by request #%llu.", static_cast<unsigned long long>(cell.owner));
-        break;
-    }
-    if (cell.state == BlockState::kOwned || cell.state == BlockState::kCached) {
-      ImGui::Text("%u of %u token slots filled", cell.filled, kTokensPerBlock);
-      if (cell.hash != 0)
-        ImGui::Text("hash %016llx", static_cast<unsigned long long>(cell.hash));
-      else
-        ImGui::TextDisabled("no hash: not full, or not in the prefix cache");
-      ImGui::Text("last read %llu steps ago, in step %llu",
-                  static_cast<unsigned long long>(data_.steps_since_read(cell)),
-                  static_cast<unsigned long long>(cell.last_use));
-      if (data_.recently_copied(static_cast<uint32_t>(view.hovered)))
-        ImGui::TextUnformatted("Copied because its sequence wrote to a block it shared.");
-    }
-    for (const SequenceView& sequence : context.view.sequences) {
-      if (cell.state != BlockState::kOwned || sequence.id != cell.owner) continue;
-      ImGui::TextDisabled("Request #%llu: %u of at most %u tokens, in %u blocks",
-                          static_cast<unsigned long long>(sequence.id), sequence.computed,
-                          sequence.max_tokens, sequence.blocks);
-      break;
-    }
-    ImGui::EndTooltip();
+    draw_block_tooltip(context.view, data_, view.hovered);
   }
 
   void draw_reservation(const PanelContext& context, ImVec2 size) {
@@ -416,7 +388,7 @@ class KvBlocksPanel : public Panel {
   }
 
   BlockMap data_;
-  bool reservation_ = false, settings_read_ = false;
+  bool reservation_ = false, settings_read_ = false, tree_ = false;
   ImU32 hover_color_ = 0;
 };
 

@@ -96,11 +96,13 @@ class LatencyPanel : public Panel {
         "each\n"
         "kind. Off: the last %.0f seconds.",
         LatencyData::kMaxSamples, LatencyData::kRecentSeconds);
-    const std::string seen = fmt::format("{}, {} stream{}", interval(), streams_.size(),
-                                         streams_.size() == 1 ? "" : "s");
-    if (!same_line_if_fits(ImGui::CalcTextSize(seen.c_str()).x, theme.px(14))) return;
-    ImGui::AlignTextToFramePadding();
-    ImGui::TextDisabled("%s", seen.c_str());
+    const std::string label =
+        interval_label(all ? 0 : LatencyData::kRecentSeconds, data_.restart_seconds(), data_.now());
+    if (same_line_if_fits(ImGui::CalcTextSize(label.c_str()).x, theme.px(14)))
+      ImGui::AlignTextToFramePadding();
+    ImGui::TextDisabled("%s", label.c_str());
+    ImGui::SetItemTooltip("Percentiles are %s, of %zu streams.", interval().c_str(),
+                          streams_.size());
   }
 
   void draw_table(const PanelContext& context) {

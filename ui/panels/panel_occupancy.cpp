@@ -41,11 +41,12 @@ class OccupancyPanel : public Panel {
     if (ImGui::Checkbox("Whole run", &all)) window_ = all ? Window::kAll : Window::kRecent;
     ImGui::SetItemTooltip(
         "On: everything since the dashboard began to watch this engine. Off: the last minute.");
-    const std::string words = "busy and padding " + interval();
-    if (same_line_if_fits(ImGui::CalcTextSize(words.c_str()).x, theme.px(14))) {
+    const std::string label =
+        interval_label(all ? 0 : OccupancyData::kFineSpan, data_.restart_seconds(), data_.now());
+    if (same_line_if_fits(ImGui::CalcTextSize(label.c_str()).x, theme.px(14)))
       ImGui::AlignTextToFramePadding();
-      ImGui::TextDisabled("%s", words.c_str());
-    }
+    ImGui::TextDisabled("%s", label.c_str());
+    ImGui::SetItemTooltip("GPU busy and padding are averages %s.", interval().c_str());
     // Side by side with one legend, or stacked with a legend in each plot.
     wide_ = ImGui::GetContentRegionAvail().x >= 36 * ImGui::GetFontSize();
     if (wide_) draw_legend(theme, legend_entries(theme));

@@ -136,7 +136,9 @@ class TimelinePanel : public Panel {
     ImGui::TextDisabled("%s", now.c_str());
   }
 
-  void draw_states_legend(const Theme& theme) { draw_legend(theme, timeline_legend(theme)); }
+  void draw_states_legend(const Theme& theme) {
+    draw_legend(theme, timeline_legend(theme, data_.marks()));
+  }
 
   PlotAxis x_axis() const {
     return {.min = window_.from(),

@@ -38,7 +38,7 @@ void ScrubBar::draw(const Theme& theme, EngineHost& host) {
   const float save =
       host.is_recording() ? 0 : button_width("Record...") + ImGui::GetStyle().ItemSpacing.x;
   ImGui::SetNextItemWidth(std::max(ImGui::GetContentRegionAvail().x - save, theme.px(80)));
-  draw_slider(scrubber, scrubber);
+  draw_slider(scrubber);
   if (!host.is_recording()) {
     ImGui::SameLine();
     if (ImGui::Button("Record...")) {
@@ -51,7 +51,7 @@ void ScrubBar::draw(const Theme& theme, EngineHost& host) {
   ImGui::EndDisabled();
 }
 
-void ScrubBar::draw_slider(const Scrubber& scrubber, Scrubber& moved) {
+void ScrubBar::draw_slider(Scrubber& scrubber) {
   const ViewHistory& history = scrubber.history;
   if (history.empty()) {
     ImGui::TextDisabled("no steps yet");
@@ -68,8 +68,8 @@ void ScrubBar::draw_slider(const Scrubber& scrubber, Scrubber& moved) {
   if (!ImGui::SliderScalar("##past", ImGuiDataType_U64, &position, &first, &last, text.c_str(),
                            ImGuiSliderFlags_NoInput))
     return;
-  moved.play(false);
-  moved.seek(position);
+  scrubber.play(false);
+  scrubber.seek(position);
 }
 
 void ScrubBar::draw_saving(EngineHost& host) {

@@ -14,7 +14,7 @@ class ScrubBar {
   void draw(const Theme& theme, EngineHost& host);
 
  private:
-  void draw_slider(const Scrubber& scrubber, Scrubber& moved);
+  static void draw_slider(Scrubber& scrubber);
   void draw_saving(EngineHost& host);
 
   std::string path_ = "hearth-recording.json";

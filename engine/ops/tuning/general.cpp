@@ -18,6 +18,9 @@ TuningProfile general_profile(const DeviceCaps& caps) {
   // A workgroup of 256 lanes suits every GPU we know of. Two of them per multiprocessor hide each
   // other's waiting.
   const uint32_t lanes = group_size(caps, 256);
+  // GPUs with nothing but subgroups of 64 (AMD's GCN) have 64 registers per lane if 4 subgroups are
+  // to share a SIMD; others have twice as many or more. docs/portability.md
+  const bool few_registers = caps.min_subgroup_size >= 64;
   return {
       .name = "general",
       .tiles = {.floats = kTiles,
@@ -26,6 +29,10 @@ TuningProfile general_profile(const DeviceCaps& caps) {
                 .part_inputs = 256,
                 .last_inputs = 256,
                 .last_split_inputs = 160},
+      .matvec = {.float_outputs = few_registers ? 1u : 2u,
+                 .quantized_outputs = 1,
+                 .more_float_outputs = few_registers ? 1u : 2u,
+                 .more_quantized_outputs = 1},
       .team =
           {.loads = 4, .lanes = lanes, .chained_lanes = lanes, .most_rounds = 8, .small_rounds = 8},
       .integer = {.most_lanes = lanes, .group_lanes = lanes, .most_rounds = 8},
@@ -34,6 +41,8 @@ TuningProfile general_profile(const DeviceCaps& caps) {
       .attention = {.short_context = 767,
                     .subgroups = 8 * multiprocessors(caps),
                     .prompt_groups = 4 * multiprocessors(caps),
+                    .query_elements = few_registers ? 16u : 64u,
+                    .most_run = few_registers ? 1u : 8u,
                     .short_direct_head = 128},
       .norm = {.one_row_lanes = 512, .lanes = 256},
       .chained_rows = 64,

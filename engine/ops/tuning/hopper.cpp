@@ -98,6 +98,10 @@ TuningProfile hopper_profile() {
                 .part_inputs = 256,
                 .last_inputs = 256,
                 .last_split_inputs = 160},
+      .matvec = {.float_outputs = 2,
+                 .quantized_outputs = 2,
+                 .more_float_outputs = 4,
+                 .more_quantized_outputs = 4},
       // In a chain it is best to fill a multiprocessor with one workgroup that stays for all
       // rounds, with eight loads in flight per lane; then there are few workgroups to wait for, and
       // all finish at about the same time. If that takes too many rounds, smaller workgroups follow
@@ -119,6 +123,8 @@ TuningProfile hopper_profile() {
       .attention = {.short_context = 767,
                     .subgroups = 1024,
                     .prompt_groups = 512,
+                    .query_elements = 64,
+                    .most_run = 8,
                     .short_direct_head = 64},
       // 64 rows of 4096: 2.8 us with 512 lanes, 3.3 with 1024.
       .norm = {.one_row_lanes = 1024, .lanes = 512},

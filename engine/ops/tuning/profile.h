@@ -26,6 +26,13 @@ struct TilesTuning {
   uint64_t part_inputs = 0, last_inputs = 0, last_split_inputs = 0;
 };
 
+// matvec_float: the rows of weights that a subgroup multiplies together. More of them use x more
+// often, but need registers for sums.
+struct FloatTuning {
+  uint32_t float_outputs = 0, quantized_outputs = 0;  // large matrices, one or two rows of x
+  uint32_t more_float_outputs = 0, more_quantized_outputs = 0;  // more rows of x
+};
+
 // One row of float weights in matvec_team.
 struct TeamTuning {
   uint32_t loads = 0;          // in flight per lane
@@ -56,6 +63,9 @@ struct PaceTuning {
   uint32_t short_context = 0;  // tokens up to which start and end dominate; ends a range of buckets
   uint32_t subgroups = 0;      // that keep the device busy with single tokens
   uint32_t prompt_groups = 0;  // workgroups that do so with prompts
+  // Elements of the queries that a lane of attention_rows holds, beside as many of the result.
+  uint32_t query_elements = 0;
+  uint32_t most_run = 0;  // keys that such a lane loads together
   // The largest head for which attention_direct is worth its code for one token of one sequence
   // over a short context.
   uint32_t short_direct_head = 0;
@@ -68,6 +78,7 @@ struct NormTuning {
 struct TuningProfile {
   std::string_view name;
   TilesTuning tiles;
+  FloatTuning matvec;
   TeamTuning team;
   IntegerTuning integer;
   FewRowsTuning few_rows;

@@ -27,4 +27,14 @@ struct Tile {
   uint32_t reread_percent = 3;  // added if several tiles of rows read the same weights
 };
 
+// Of experts' products: one matrix alone has faster kernels for so few rows. Not measured.
+inline constexpr Tile kFewestExpertRows{.rows = 16,
+                                        .outputs = 128,
+                                        .inputs = 128,
+                                        .part_rows = 16,
+                                        .part_outputs = 32,
+                                        .resident = 4,
+                                        .percent = 90,
+                                        .kernel = TileKernel::kDirect};
+
 }  // namespace hearth

@@ -21,6 +21,7 @@ class ReplyParser {
     // The tools that may be called; empty: calls are left as text. They must outlive the parser.
     std::span<const Tool> tools = {};
     bool begins_in_reasoning = false;  // see ends_in_reasoning()
+    bool must_call = false;            // the reply can only be calls
   };
   explicit ReplyParser(const Options& options);
 
@@ -32,8 +33,10 @@ class ReplyParser {
 
  private:
   void push_answer(std::string_view text);
+  void finish_reasoning(bool cut_off);
 
   ReplySink sink_;
+  const std::size_t shortest_dropped_;  // bytes of a marker that a limit cut
   std::optional<ReasoningSplitter> reasoning_;
   std::unique_ptr<CallReader> reader_;  // null: calls are left as text
 };

@@ -1,13 +1,6 @@
 #include "engine/text/tool_calls/reply_sink.h"
 
 namespace hearth {
-namespace {
-
-// Shorter beginnings of a marker are more likely text: `a < b` cut after the `<`.
-constexpr std::size_t kShortestMarkerBeginning = 3;  // bytes
-
-}  // namespace
-
 void ReplySink::add(ReplyEvent::Kind kind, std::string_view text) {
   if (text.empty()) return;
   any_content_ |= kind == ReplyEvent::Kind::kContent;
@@ -39,7 +32,7 @@ void ReplySink::add_trimmed(ReplyEvent::Kind kind, std::string_view text) {
 
 void ReplySink::content(std::string_view text) {
   if (text.empty()) return;
-  if (is_cut_off_ && text.size() >= kShortestMarkerBeginning) {
+  if (is_cut_off_ && text.size() >= shortest_dropped_) {
     space_.clear();
     return;
   }

@@ -2,6 +2,7 @@
 // write around reasoning and calls. For one reply and one thread.
 #pragma once
 
+#include <cstddef>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -26,9 +27,12 @@ class ReplySink {
   void arguments(std::string_view text);
   void end_call(std::string_view warning = {});
   bool in_call() const { return in_call_; }
-  // The token limit cut the reply. What has been read as the beginning of a marker or of a call is
-  // dropped from now on, not made content.
-  void cut_off() { is_cut_off_ = true; }
+  // A limit cut the reply. What has been read as the beginning of a marker or of a call is dropped
+  // from now on, not made content, if it has at least this many bytes.
+  void cut_off(std::size_t shortest_dropped) {
+    is_cut_off_ = true;
+    shortest_dropped_ = shortest_dropped;
+  }
   bool is_cut_off() const { return is_cut_off_; }
   // The reply has ended.
   void finish();
@@ -45,6 +49,7 @@ class ReplySink {
   std::string space_;  // white space that only counts if text follows
   bool skips_space_ = false, in_reasoning_ = false, in_call_ = false, is_cut_off_ = false;
   bool any_content_ = false;
+  std::size_t shortest_dropped_ = 0;
   std::uint32_t begun_calls_ = 0;
 };
 

@@ -30,29 +30,32 @@ struct Turn {
 };
 
 // Floats, [experts, inputs, outputs] in the file.
-ModelTensor transposed(const ModelTensor& tensor, const Turn& turn, std::string_view from) {
+ModelTensor transposed(const ModelTensor& tensor, const Turn& turn, std::string_view from,
+                       TensorStrides& strides) {
   const std::uint64_t inputs = tensor.rows / tensor.matrices, outputs = tensor.cols;
   ModelTensor part = tensor;
   part.name = replaced(tensor.name, from, turn.name);
   part.rows = tensor.matrices * (outputs / turn.parts);
   part.cols = inputs;
-  part.strides = {
-      .first = turn.first, .matrix = inputs * outputs, .row = turn.parts, .col = outputs};
+  strides = {.first = turn.first, .matrix = inputs * outputs, .row = turn.parts, .col = outputs};
+  part.strides = &strides;
   return part;
 }
 
 // [experts, outputs] in the file.
-ModelTensor bias_turn(const ModelTensor& tensor, const Turn& turn, std::string_view from) {
+ModelTensor bias_turn(const ModelTensor& tensor, const Turn& turn, std::string_view from,
+                      TensorStrides& strides) {
   ModelTensor part = tensor;
   part.name = replaced(tensor.name, from, turn.name);
   part.cols = tensor.cols / turn.parts;
-  part.strides = {.first = turn.first, .row = tensor.cols, .col = turn.parts};
+  strides = {.first = turn.first, .row = tensor.cols, .col = turn.parts};
+  part.strides = &strides;
   return part;
 }
 
 // Blocks, [experts, outputs, inputs / 32, 16] bytes in the file, and exponents without the last.
 Result<ModelTensor> joined(const ModelTensor& blocks, const ModelTensor& exponents,
-                           const Turn& turn, std::string_view from) {
+                           const Turn& turn, std::string_view from, TensorStrides& strides) {
   const FormatInfo& info = format_info(WeightFormat::kMxfp4);
   const std::uint64_t nibble_bytes = info.block_bytes - 1, row_blocks = exponents.cols;
   const std::uint64_t rows = exponents.rows, experts = exponents.matrices;
@@ -66,16 +69,17 @@ Result<ModelTensor> joined(const ModelTensor& blocks, const ModelTensor& exponen
                    .cols = row_blocks * info.block_weights,
                    .bytes = blocks.bytes};
   part.name = replaced(part.name, kMxfp4Blocks, ".weight");
-  part.strides = {.first = turn.first,
-                  .matrix = rows / experts,
-                  .row = turn.parts,
-                  .exponents = exponents.bytes};
+  strides = {.first = turn.first,
+             .matrix = rows / experts,
+             .row = turn.parts,
+             .exponents = exponents.bytes};
+  part.strides = &strides;
   return part;
 }
 
 }  // namespace
 
-Status arrange_experts(std::vector<ModelTensor>& tensors) {
+Status arrange_experts(std::vector<ModelTensor>& tensors, std::deque<TensorStrides>& strides) {
   std::vector<ModelTensor> arranged;
   for (const ModelTensor& tensor : tensors) {
     const bool gate_up = tensor.name.find(kGateUp) != std::string::npos;
@@ -96,11 +100,14 @@ Status arrange_experts(std::vector<ModelTensor>& tensors) {
         const std::string other = replaced(tensor.name, kMxfp4Blocks, kMxfp4Exponents);
         const auto exponents = std::ranges::find(tensors, other, &ModelTensor::name);
         if (exponents == tensors.end()) return misfit(tensor);
-        HEARTH_ASSIGN(arranged.emplace_back(), joined(tensor, *exponents, turn, from));
+        HEARTH_ASSIGN(arranged.emplace_back(),
+                      joined(tensor, *exponents, turn, from, strides.emplace_back()));
       } else if (tensor.cols % turn.parts != 0) {
         return misfit(tensor);
       } else {
-        arranged.push_back(bias ? bias_turn(tensor, turn, from) : transposed(tensor, turn, from));
+        TensorStrides& own = strides.emplace_back();
+        arranged.push_back(bias ? bias_turn(tensor, turn, from, own)
+                                : transposed(tensor, turn, from, own));
       }
     }
   }

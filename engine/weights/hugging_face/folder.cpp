@@ -143,7 +143,7 @@ Status HuggingFaceFolder::read_weights(const Config& config) {
                       std::make_move_iterator(tensors->end()));
     mappings_.push_back(std::move(mapping));
   }
-  if (auto status = hugging_face::arrange_experts(tensors_); !status.ok())
+  if (auto status = hugging_face::arrange_experts(tensors_, strides_); !status.ok())
     return in_file(path_, status.error());
   if (auto status = sort_tensors(tensors_); !status.ok()) return in_file(path_, status.error());
   if (config.tied == false && !tensors_.empty() && find("output.weight") == nullptr)

@@ -2,6 +2,7 @@
 // tokenizer_config.json, generation_config.json, chat_template.jinja.
 #pragma once
 
+#include <deque>
 #include <filesystem>
 #include <list>
 #include <memory>
@@ -33,6 +34,7 @@ class HuggingFaceFolder : public ModelFile {
 
   std::filesystem::path path_;
   std::list<std::string> texts_;  // what keep() has read
+  std::deque<TensorStrides> strides_;
 };
 
 }  // namespace hearth

@@ -53,6 +53,14 @@ TEST(TokenReferences, ComeWhereTheGrammarNamesThem) {
   }
 }
 
+// Vocabularies with tokens for single bytes have one for the mark, too.
+TEST(TokenReferences, AreNotSpeltByteByByte) {
+  const auto trie = TokenTrie::create({"a", "\xFF", "[5]", "\xFF[", token_reference(4)}, {});
+  Matcher matcher(compiled(Grammar::compile_lark("start: \"a\" (<[5]> | <[4]>)")), trie);
+  EXPECT_TRUE(matcher.accept(0));
+  EXPECT_EQ(allowed_by(matcher, *trie), Ids({4}));
+}
+
 TEST(TokenReferences, AreNoText) {
   const auto trie = trie_with_control_tokens();
   for (const auto& grammar : {compiled(Grammar::compile_regex("[\\s\\S]*")),

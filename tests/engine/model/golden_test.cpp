@@ -3,7 +3,9 @@
 // with the weights as they are and in F16, with the KV cache in F16 and in Q8_0.
 #include "tests/support/golden.h"
 
+#include <deque>
 #include <filesystem>
+#include <map>
 #include <memory>
 
 #include "engine/model/model.h"
@@ -31,7 +33,7 @@ class HalfModel : public ModelFile {
       halves_.push_back(in_half(tensor));
       tensor.format = WeightFormat::kF16;
       tensor.bytes = std::as_bytes(std::span(halves_.back()));
-      tensor.strides.reset();
+      tensor.strides = nullptr;
     }
   }
   size_t converted() const { return halves_.size(); }
@@ -59,14 +61,63 @@ class HalfModel : public ModelFile {
   std::vector<std::vector<uint16_t>> halves_;
 };
 
+// A copy of a model with its experts as GGUF files have them: all of a layer in one tensor, with
+// rows one after the other.
+class GgufModel : public ModelFile {
+ public:
+  explicit GgufModel(const ModelFile& file) : ModelFile(FileKind::kGguf, file.name() + " in GGUF") {
+    metadata_ = file.metadata();
+    std::map<std::string, std::vector<const ModelTensor*>> experts;  // by name in GGUF
+    for (const ModelTensor& tensor : file.tensors()) {
+      // "blk.1.ffn_up.12.weight", in the order of names, which is not that of numbers
+      const size_t last = tensor.name.rfind('.'), before = tensor.name.rfind('.', last - 1);
+      const std::string number = tensor.name.substr(before + 1, last - before - 1);
+      if (!number.empty() && number.find_first_not_of("0123456789") == std::string::npos) {
+        auto& list = experts[tensor.name.substr(0, before) + "_exps.weight"];
+        list.resize(std::max(list.size(), size_t{std::stoul(number)} + 1));
+        list[std::stoul(number)] = &tensor;
+      } else {
+        add(tensor.name, {&tensor});
+      }
+    }
+    for (const auto& [name, list] : experts) add(name, list);
+    std::ranges::sort(tensors_, {}, &ModelTensor::name);
+  }
+
+ private:
+  void add(const std::string& name, const std::vector<const ModelTensor*>& parts) {
+    ModelTensor whole = *parts.front();
+    whole.name = name;
+    whole.strides = nullptr;
+    if (parts.size() > 1) {
+      whole.matrices = static_cast<uint32_t>(parts.size());
+      whole.rows *= parts.size();
+    }
+    std::vector<std::byte>& bytes = bytes_.emplace_back(whole.plain_bytes());
+    const uint64_t part_bytes = bytes.size() / parts.size();
+    for (size_t i = 0; i < parts.size(); ++i)
+      read_tensor_rows(*parts[i], 0, parts[i]->rows,
+                       std::span(bytes).subspan(i * part_bytes, part_bytes));
+    whole.bytes = bytes;
+    tensors_.push_back(std::move(whole));
+  }
+
+  std::deque<std::vector<std::byte>> bytes_;
+};
+
 class GoldenTest : public GpuTest, public ::testing::WithParamInterface<std::string> {
  protected:
-  void load(const StepLimits& limits, bool in_half = false) {
+  enum class Files { kAsTheyAre, kInHalf, kInGguf };
+
+  void load(const StepLimits& limits, Files files = Files::kAsTheyAre) {
     ASSERT_ASSIGN(golden_, read_golden_model(GetParam()));
     ASSERT_ASSIGN(file_, ModelFile::open(golden_.folder));
-    if (in_half) {
+    if (files == Files::kInHalf) {
       auto half = std::make_unique<HalfModel>(*file_);
       original_ = std::exchange(file_, std::move(half));
+    } else if (files == Files::kInGguf) {
+      auto gguf = std::make_unique<GgufModel>(*file_);
+      original_ = std::exchange(file_, std::move(gguf));
     }
     ASSERT_ASSIGN(model_, Model::load(device(), *file_, {.context = golden_.context}));
     ASSERT_EQ(model_->config().vocabulary, golden_.vocab);
@@ -85,6 +136,17 @@ class GoldenTest : public GpuTest, public ::testing::WithParamInterface<std::str
 
   // Runs all prompts, `chunk` tokens of each per step, and compares every position.
   void check(uint32_t chunk, double limit) {
+    visit_logits(chunk, [&](size_t prompt, uint32_t position, std::span<const float> got) {
+      const std::span<const float> golden = golden_.logits(prompt, position);
+      const std::vector<double> wanted(golden.begin(), golden.end());
+      ASSERT_LT(nmse(got, wanted), limit) << GetParam() << ", chunks of " << chunk << ", prompt "
+                                          << prompt << ", position " << position;
+    });
+  }
+
+  // The same, and calls visit(prompt, position, logits) for every position.
+  template <class Visit>
+  void visit_logits(uint32_t chunk, Visit visit) {
     std::vector<uint32_t> done(golden_.prompts.size(), 0);
     while (true) {
       StepBatch batch;
@@ -108,14 +170,9 @@ class GoldenTest : public GpuTest, public ::testing::WithParamInterface<std::str
       ASSERT_ASSIGN(const std::vector<float> logits,
                     runner_->read_logits(static_cast<uint32_t>(expected.size())));
       for (size_t row = 0; row < expected.size(); ++row) {
-        const std::span<const float> golden =
-            golden_.logits(expected[row].first, expected[row].second);
-        const std::vector<double> wanted(golden.begin(), golden.end());
-        const std::span<const float> got =
-            std::span(logits).subspan(row * golden_.vocab, golden_.vocab);
-        ASSERT_LT(nmse(got, wanted), limit)
-            << GetParam() << ", chunks of " << chunk << ", prompt " << expected[row].first
-            << ", position " << expected[row].second;
+        visit(expected[row].first, expected[row].second,
+              std::span(logits).subspan(row * golden_.vocab, golden_.vocab));
+        if (HasFatalFailure()) return;
       }
     }
   }
@@ -137,7 +194,7 @@ TEST_P(GoldenTest, EveryPositionInChunksOfAnySize) {
 }
 
 TEST_P(GoldenTest, WeightsInF16) {
-  load({.rows = kStepRows, .sequences = 8, .logit_rows = kStepRows}, /*in_half=*/true);
+  load({.rows = kStepRows, .sequences = 8, .logit_rows = kStepRows}, Files::kInHalf);
   EXPECT_EQ(static_cast<const HalfModel&>(*file_).converted() > 0, GetParam() != "phi3_long")
       << "it is in F16 already";
   for (const uint32_t chunk : {1000u, 1u}) check(chunk, 1e-4);
@@ -151,6 +208,32 @@ TEST_P(GoldenKvTest, KvInQ8_0) {
   load({.rows = kStepRows, .sequences = 8, .logit_rows = kStepRows, .kv = KvFormat::kQ8_0});
   for (const uint32_t chunk : {1000u, 7u}) check(chunk, 5e-4);
 }
+
+// Experts are grouped by how many rows choose them, unless a row's logits must not depend on that.
+using GoldenExpertsTest = GoldenTest;
+
+TEST_P(GoldenExpertsTest, DeterministicLogitsDoNotDependOnTheBatch) {
+  load({.rows = kStepRows, .sequences = 8, .logit_rows = kStepRows, .deterministic = true});
+  const auto all_logits = [&](uint32_t chunk) {
+    std::map<std::pair<size_t, uint32_t>, std::vector<float>> all;
+    visit_logits(chunk, [&](size_t prompt, uint32_t position, std::span<const float> logits) {
+      all[{prompt, position}].assign(logits.begin(), logits.end());
+    });
+    return all;
+  };
+  const auto whole = all_logits(1000);
+  EXPECT_FALSE(whole.empty());
+  EXPECT_TRUE(whole == all_logits(7));
+}
+
+TEST_P(GoldenExpertsTest, ExpertsAsInGgufFiles) {
+  load({.rows = kStepRows, .sequences = 8, .logit_rows = kStepRows}, Files::kInGguf);
+  EXPECT_NE(file_->find("blk.0.ffn_up_exps.weight"), nullptr);
+  check(1000, is_cpu(device().caps()) ? 1e-6 : 1e-5);
+}
+
+INSTANTIATE_TEST_SUITE_P(Models, GoldenExpertsTest, ::testing::Values("gpt_oss_mxfp4", "qwen3moe"),
+                         [](const auto& test) { return test.param; });
 
 INSTANTIATE_TEST_SUITE_P(Models, GoldenTest, ::testing::ValuesIn(golden_model_names()),
                          [](const auto& test) { return test.param; });

@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include "engine/ranks/inbox.h"
 #include "engine/ranks/message.h"
 
 namespace hearth::testing {
@@ -61,6 +62,23 @@ TEST(InProcessLink, AFailureEndsEveryWaitAfterWhatHadArrived) {
   EXPECT_EQ(number_in(links[1]->receive(0, Channel::kRows)), 5u);
   EXPECT_FALSE(links[1]->receive(0, Channel::kRows).ok());
   EXPECT_FALSE(links[0]->send(1, Channel::kRows, {}).ok());
+}
+
+// With three ranks, the second used to give up when the first one ended, while messages of the third
+// were still on their way.
+TEST(RankInbox, ARankThatEndsEndsOnlyTheWaitsForItself) {
+  Inbox inbox(3);
+  inbox.put(0, Channel::kRows, number_message(1));
+  inbox.end(0, {ErrorKind::kDeviceLost, "rank 0 has ended"});
+  EXPECT_FALSE(inbox.has(2, Channel::kRows));
+  std::thread later([&] { inbox.put(2, Channel::kRows, number_message(2)); });
+  EXPECT_EQ(number_in(inbox.take(2, Channel::kRows)), 2u);
+  later.join();
+  EXPECT_EQ(number_in(inbox.take(0, Channel::kRows)), 1u);
+  const Result<Message> ended = inbox.take(0, Channel::kRows);
+  ASSERT_FALSE(ended.ok());
+  EXPECT_EQ(ended.error().message, "rank 0 has ended");
+  EXPECT_FALSE(inbox.error());
 }
 
 TEST(RankMessage, ATruncatedMessageIsAnErrorAndNotARead) {

@@ -136,7 +136,8 @@ TEST(ExpertTensors, InterleavedAndTransposedFloats) {
        .cols = kOutputs,
        .bytes = std::as_bytes(std::span(stored))},
       {.name = "blk.0.ffn_down_exps.bias", .format = WeightFormat::kF32, .rows = 2, .cols = 3}};
-  ASSERT_TRUE(arrange_experts(tensors).ok());
+  std::deque<TensorStrides> strides;
+  ASSERT_TRUE(arrange_experts(tensors, strides).ok());
   const auto rows = [&](std::string_view name, uint64_t first, uint64_t count) {
     const auto tensor = std::ranges::find(tensors, name, &ModelTensor::name);
     EXPECT_NE(tensor, tensors.end()) << name;
@@ -171,7 +172,8 @@ TEST(ExpertTensors, Mxfp4InBlocksAndScales) {
                                        .rows = kExperts * kRows,
                                        .cols = kBlocks,
                                        .bytes = scales}};
-  ASSERT_TRUE(arrange_experts(tensors).ok());
+  std::deque<TensorStrides> strides;
+  ASSERT_TRUE(arrange_experts(tensors, strides).ok());
   ASSERT_EQ(tensors.size(), 2u);
   constexpr float kValueCount[] = {0, 0.5f, 1, 1.5f, 2, 3, 4, 6};
   for (const ModelTensor& tensor : tensors) {
@@ -206,20 +208,21 @@ TEST(ExpertTensors, HalvesThatDoNotFitAreRefused) {
                            .rows = 4,
                            .cols = 16,
                            .bytes = bytes};
+  std::deque<TensorStrides> strides;
   std::vector<ModelTensor> alone = {blocks};
-  EXPECT_FALSE(arrange_experts(alone).ok());
+  EXPECT_FALSE(arrange_experts(alone, strides).ok());
   ModelTensor scales = blocks;
   scales.name = "blk.0.ffn_down_exps.mxfp4_exponents";
   scales.rows = 3;
   scales.cols = 1;
   std::vector<ModelTensor> misfit = {blocks, scales};
-  EXPECT_FALSE(arrange_experts(misfit).ok());
+  EXPECT_FALSE(arrange_experts(misfit, strides).ok());
   std::vector<ModelTensor> odd = {{.name = "blk.0.ffn_gate_up_exps.weight",
                                    .format = WeightFormat::kF32,
                                    .rows = 1,
                                    .cols = 3,
                                    .bytes = std::span(bytes).first(12)}};
-  EXPECT_FALSE(arrange_experts(odd).ok());
+  EXPECT_FALSE(arrange_experts(odd, strides).ok());
 }
 
 }  // namespace

@@ -44,5 +44,31 @@ TEST(StepCost, TheLastLayerGoesOnWithTheWantedRows) {
   EXPECT_GT(attention, 0);
 }
 
+// A step reads the experts that its rows choose, not all of them.
+TEST(StepCost, OnlyExpertsThatAreChosenCount) {
+  const auto opened = ModelFile::open(std::filesystem::path(HEARTH_SOURCE_DIR) / "tests" /
+                                      "models" / "golden" / "qwen3moe");
+  ASSERT_TRUE(opened.ok());
+  const auto plan = plan_model(**opened);
+  ASSERT_TRUE(plan.ok());
+  const ModelConfig& config = plan->config;
+  const auto experts = [&](uint32_t rows) {
+    StepBatch batch;
+    for (uint32_t i = 0; i < rows; ++i) {
+      batch.logit_rows.push_back(i);
+      batch.add_sequence(0, std::vector<uint32_t>(1), std::vector<uint32_t>{i});
+    }
+    StepCosts costs = step_costs(*plan, **opened, KvFormat::kF16, batch);
+    EXPECT_EQ(costs[step_part::kGateUp].flops + costs[step_part::kActivation].flops, 0);
+    return costs[step_part::kExperts];
+  };
+  const double weights = 3.0 * config.width * config.mlp_width * config.layers;  // of one expert
+  EXPECT_DOUBLE_EQ(experts(1).flops, 2 * weights * config.used_experts);
+  const double activations =
+      4.0 * config.used_experts * config.layers * (2 * config.width + 3 * config.mlp_width);
+  EXPECT_NEAR(experts(1).bytes, 4 * weights * config.used_experts + activations, 1);
+  EXPECT_NEAR(experts(1000).bytes, 4 * weights * config.experts + 1000 * activations, 1);
+}
+
 }  // namespace
 }  // namespace hearth::testing

@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "tests/support/scripted_peer.h"
 #include "tests/support/tls_peer.h"
 #include "tools/http/http_transfers.h"
 
@@ -30,6 +31,20 @@ TEST(HttpTransfersTls, OnlyATrustedCertificateIsAccepted) {
   unsetenv("SSL_CERT_FILE");
   EXPECT_TRUE(trusted.end.ok()) << trusted.end.message;
   EXPECT_EQ(trusted.body, "hello");
+}
+
+// A server that waits for the rest of what it takes for a request.
+TEST(HttpTransfersTls, AServerWithoutTlsIsSuspected) {
+  if (!HttpTransfers::available()) GTEST_SKIP() << "this build has no libcurl";
+  ScriptedPeer plain([](const auto&, const auto& wire) { wire.pause(0.5); });
+  const auto transfers = HttpTransfers::create().value();
+  const WholeResponse response =
+      fetch(*transfers,
+            {.server = {.tls = true, .host = "127.0.0.1", .port = std::to_string(plain.port())},
+             .path = "/",
+             .total_seconds = 0.1});
+  EXPECT_EQ(response.end.failure, TransferFailure::kTimeout);
+  EXPECT_EQ(response.end.message, "no TLS connection; is it an http:// address?");
 }
 
 }  // namespace

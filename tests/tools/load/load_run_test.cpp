@@ -141,7 +141,7 @@ TEST_F(LoadRunTest, ErrorsAreCountedByKindAndTheRestGoesOn) {
   EXPECT_EQ(report.errors.at("malformed stream").count, 1u);
   EXPECT_EQ(report.met_goal, 2u);
   EXPECT_THAT(format_load(std::span(&report, 1), {}),
-              HasSubstr("1 of HTTP status 400: too long\n"));
+              HasSubstr("1 request: HTTP status 400: too long\n"));
 }
 
 TEST_F(LoadRunTest, WithoutUsageChunksAreCountedAndTheTableSaysSo) {

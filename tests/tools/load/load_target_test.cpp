@@ -123,7 +123,7 @@ TEST_F(LoadTargetTest, OneLineSaysWhatIsWrong) {
 }
 
 TEST_F(LoadTargetTest, TheAddressMayBeThatOfTheApi) {
-  EXPECT_EQ(load_server(*parse_server_url("http://box/v1")).at("/v1/x"), "http://box:8080/v1/x");
+  EXPECT_EQ(load_server(*parse_server_url("http://box/v1")).at("/v1/x"), "http://box:80/v1/x");
   EXPECT_EQ(load_server(*parse_server_url("https://box/api/v1/chat/completions")).at("/v1/x"),
             "https://box:443/api/v1/x");
 }

@@ -52,6 +52,9 @@ TEST(NumberRestarts, TheIntervalIsInWords) {
   EXPECT_EQ(interval_words(30, 88, 100), "over 12 s, since the policy changed or Reset");
   EXPECT_EQ(interval_words(30, 0, 7), "over 7 s, since the start");
   EXPECT_EQ(interval_words(0, 0, 100), "over 100 s, since the start");
+  EXPECT_EQ(interval_label(30, 0, 100), "last 30 s");
+  EXPECT_EQ(interval_label(30, 88, 100), "12 s since the change");
+  EXPECT_EQ(interval_label(0, 0, 7), "7 s since the start");
 }
 
 // Streams go on: the gap to the first token after the change is measured, those before are gone.

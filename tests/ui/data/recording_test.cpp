@@ -201,7 +201,7 @@ TEST_F(RecordingTest, DamagedFilesAreOneLine) {
   EXPECT_THAT(wrong("\"version\":1", "\"version\":9"), HasSubstr("another version"));
   EXPECT_THAT(wrong("\"blocks\":8", "\"blocks\":2"), HasSubstr("a block that cannot be"));
   EXPECT_THAT(wrong("\"state\":0", "\"state\":77"), HasSubstr("moment 1: an unknown state"));
-  EXPECT_THAT(wrong("\"step\":3,", "\"step\":1,"), HasSubstr("not in order"));
+  EXPECT_THAT(wrong("\"step\":3,\"submit", "\"step\":1,\"submit"), HasSubstr("not in order"));
   EXPECT_THAT(wrong("\"hearth\":{", "\"earth\":{"), HasSubstr("no events of the dashboard"));
   const Result<ViewHistory> missing = read_recording("nowhere.json");
   ASSERT_FALSE(missing.ok());

@@ -38,10 +38,10 @@ void show_model(ServerState& server, Exchange& exchange) {
   const std::string_view name = std::string_view(exchange.request.path).substr(kModelPath.size());
   const std::string asked = percent_decoded(name);
   if (asked == model->name) return exchange.send(card_json(server, *model));
-  constexpr size_t kMostShown = 64;  // bytes
+  constexpr size_t kLongestShownName = 64;  // bytes
   exchange.refuse({.status = 404,
                    .message = fmt::format("there is no model '{}'; this server has {}",
-                                          asked.substr(0, kMostShown), model->name),
+                                          asked.substr(0, kLongestShownName), model->name),
                    .param = "model",
                    .code = "model_not_found"});
 }

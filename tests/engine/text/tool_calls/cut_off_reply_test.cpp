@@ -42,6 +42,18 @@ TEST(CutOffReply, HasNoBeginningOfACallInItsText) {
   EXPECT_EQ(cut_reply("hermes", "<thi", &testing::kThink), "");
 }
 
+// Where only a call can follow, a single byte of it is no text either.
+TEST(CutOffReply, ThatHasToCallHasNoText) {
+  for (const std::string_view text : {"<", "\n<to", "\n"}) {
+    ReplyParser parser({.format = {.calls = &hermes_format()},
+                        .tools = testing::weather_tools(),
+                        .must_call = true});
+    std::vector<ReplyEvent> events = parser.push(text);
+    testing::join(events, parser.finish(true));
+    EXPECT_TRUE(events.empty()) << text;
+  }
+}
+
 // A call that has only a name yet is not a call without arguments.
 TEST(CutOffReply, ACallWithoutItsArgumentsHasAWarning) {
   EXPECT_EQ(cut_reply("mistral", "[TOOL_CALLS]add[ARGS]"), "add()!the reply ended inside the call");

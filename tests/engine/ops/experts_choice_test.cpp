@@ -1,0 +1,116 @@
+#include <gtest/gtest.h>
+
+#include "engine/ops/choose_experts.h"
+#include "tests/support/fake_devices.h"
+
+namespace hearth::testing {
+namespace {
+
+ExpertsShape qwen_experts(uint32_t rows) {
+  return {.gate_up = WeightFormat::kQ4K,
+          .down = WeightFormat::kQ4K,
+          .rows = rows,
+          .experts = 128,
+          .used = 8,
+          .width = 2048,
+          .mlp_width = 768};
+}
+
+// Rows of 2880: no multiple of 128.
+ExpertsShape gpt_oss_experts(uint32_t rows) {
+  return {.gate_up = WeightFormat::kMxfp4,
+          .down = WeightFormat::kMxfp4,
+          .rows = rows,
+          .experts = 32,
+          .used = 4,
+          .width = 2880,
+          .mlp_width = 2880};
+}
+
+DeviceCaps h200_like() {
+  DeviceCaps caps =
+      with_matrices(fake_devices().front().caps, {half_fragments(), half_fragments(8)});
+  caps.features.integer_dot = caps.features.lane_fragments = true;
+  caps.limits.multiprocessors = 132;
+  return caps;
+}
+
+std::string family_of(const ExpertProduct& product) {
+  const std::string& kernel = product.kernel.pipeline.kernel;
+  return kernel.substr(0, kernel.find('.'));
+}
+
+TEST(ExpertsChoice, ATileIsAPairUntilExpertsShareRows) {
+  for (const uint32_t rows : {1u, 8u, 16u}) {
+    const ExpertsPlan plan = choose_experts(h200_like(), qwen_experts(rows));
+    EXPECT_FALSE(plan.group || plan.prepare) << rows;
+    EXPECT_EQ(plan.tile_rows, 1u);
+    EXPECT_EQ(plan.tiles, rows * 8);
+    EXPECT_EQ(family_of(plan.gate_up), "experts_integer");
+    EXPECT_EQ(family_of(plan.down), "experts_integer");
+    EXPECT_EQ(plan.gate_up.kernel.groups.y, rows * 8);
+  }
+}
+
+TEST(ExpertsChoice, TilesGrowWithTheRowsOfAnExpert) {
+  uint32_t before = 1;
+  for (const uint32_t rows : {32u, 64u, 256u, 1024u, 8192u}) {
+    const ExpertsPlan plan = choose_experts(h200_like(), qwen_experts(rows));
+    EXPECT_TRUE(plan.group && plan.prepare && plan.halves) << rows;
+    EXPECT_GE(plan.tile_rows, before) << rows;
+    EXPECT_EQ(plan.gate_up.kernel.groups.x, plan.tiles);
+    EXPECT_EQ(plan.down.kernel.groups.x, plan.tiles);
+    before = plan.tile_rows;
+  }
+  EXPECT_EQ(choose_experts(h200_like(), qwen_experts(64)).tile_rows, 16u);
+  EXPECT_GE(before, 64u);
+}
+
+// 2880 is no multiple of the 128 inputs of a step; few rows get their kernel all the same.
+TEST(ExpertsChoice, RowsThatAreNoMultipleOf128) {
+  for (const uint32_t rows : {16u, 64u, 256u}) {
+    const ExpertsPlan plan = choose_experts(h200_like(), gpt_oss_experts(rows));
+    EXPECT_EQ(family_of(plan.gate_up), "experts_direct") << rows;
+    EXPECT_EQ(family_of(plan.down), "experts_direct") << rows;
+  }
+  EXPECT_EQ(family_of(choose_experts(h200_like(), gpt_oss_experts(1)).down), "experts_integer");
+}
+
+// Every choice has room for any distribution of rows over experts, and fits every device.
+TEST(ExpertsChoice, RoomForTheWorstCase) {
+  for (const FakeDevice& device : fake_devices()) {
+    for (const bool matrices : {false, true}) {
+      if (matrices && device.cpu()) continue;
+      const DeviceCaps caps = matrices ? with_matrices(device.caps) : device.caps;
+      for (const uint32_t rows : {1u, 3u, 17u, 100u, 2048u}) {
+        for (const ExpertsShape& shape : {qwen_experts(rows), gpt_oss_experts(rows)}) {
+          const ExpertsPlan plan = choose_experts(caps, shape);
+          const uint32_t pairs = rows * shape.used;
+          // All pairs but one per other expert go to one expert.
+          const uint32_t others = std::min(shape.experts, pairs) - 1;
+          EXPECT_GE(plan.tiles, others + divide_up(pairs - others, plan.tile_rows))
+              << device.name << ", " << rows;
+          EXPECT_LE(plan.tiles, kMostExpertTiles);
+          EXPECT_EQ(plan.group.has_value(), plan.tile_rows > 1);
+          for (const ExpertProduct* product : {&plan.gate_up, &plan.down}) {
+            const PipelineInfo& pipeline = product->kernel.pipeline;
+            EXPECT_LE(pipeline.constants.front(), caps.limits.max_group_invocations)
+                << device.name << ", " << pipeline.kernel;
+            EXPECT_LT(product->gate_constant + (product->half_results ? 1 : 0),
+                      pipeline.constants.size());
+          }
+          EXPECT_EQ(plan.scratch_bytes, expert_scratch(plan, shape).total_bytes);
+        }
+      }
+    }
+  }
+}
+
+TEST(ExpertsChoice, DeterministicRowsAreNeverGrouped) {
+  const ExpertsPlan plan = choose_experts(h200_like(), qwen_experts(512), true);
+  EXPECT_FALSE(plan.group);
+  EXPECT_EQ(plan.tiles, 512u * 8);
+}
+
+}  // namespace
+}  // namespace hearth::testing
