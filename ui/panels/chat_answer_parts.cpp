@@ -119,7 +119,7 @@ void ChatTranscript::draw_tokens(const DrawnPart& drawn, const TextBubble& bubbl
       .text = {
           drawn.lines,
           std::string_view(reply.text).substr(drawn.part.begin, drawn.part.end - drawn.part.begin),
-          bubble.text, metrics}};
+          bubble.text, metrics, bubble.max.x - theme_->px(kBubblePadding) - bubble.text.x}};
   ImGui::SetNextItemAllowOverlap();
   ImGui::InvisibleButton(fmt::format("##answer {}", drawn.id).c_str(),
                          {bubble.max.x - bubble.min.x, bubble.height()});
@@ -131,6 +131,7 @@ void ChatTranscript::draw_tokens(const DrawnPart& drawn, const TextBubble& bubbl
   const bool dragging = ImGui::IsMouseDragging(ImGuiMouseButton_Left);
   const auto byte = hovered && !dragging ? run.text.byte_at(ImGui::GetMousePos()) : std::nullopt;
   if (visible) {
+    draw_text_back(*theme_, run.text);
     shade_tokens(*theme_, run, drawn.options.show_tokens);
     selection_.draw(run.text, key);
     found_ += mark_search(*theme_, run.text, drawn.options.search);

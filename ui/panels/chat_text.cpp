@@ -39,6 +39,31 @@ void draw_piece(const Theme& theme, const RichPiece& piece, std::string_view sou
   if (piece.style.struck) stroke(size * 0.55f);
 }
 
+// What the window shows of a text, from the text's top.
+struct VisiblePart {
+  float top = 0, bottom = 0;
+};
+VisiblePart visible_part(const PlacedText& text) {
+  const ImDrawList& draw = *ImGui::GetWindowDrawList();
+  return {draw.GetClipRectMin().y - text.at.y, draw.GetClipRectMax().y - text.at.y};
+}
+
+// Calls visit(line, piece, place on the screen). All pieces of a line have the same baseline.
+template <class Visit>
+void visit_visible_pieces(const PlacedText& text, Visit visit) {
+  const VisiblePart visible = visible_part(text);
+  for (size_t i = text.lines.line_at(visible.top); i < text.lines.lines().size(); ++i) {
+    const RichLine& line = text.lines.lines()[i];
+    if (line.y > visible.bottom) break;
+    float ascent = ascent_of(TextStyle{});
+    for (const RichPiece& piece : line.pieces) ascent = std::max(ascent, ascent_of(piece.style));
+    for (const RichPiece& piece : line.pieces)
+      visit(line, piece,
+            ImVec2(text.at.x + piece.x,
+                   std::floor(text.at.y + line.y + ascent - ascent_of(piece.style))));
+  }
+}
+
 char lower(char letter) {
   return letter >= 'A' && letter <= 'Z' ? static_cast<char>(letter - 'A' + 'a') : letter;
 }
@@ -77,19 +102,19 @@ TextBubble draw_bubble(const Theme& theme, float text_height, float left, float 
   return bubble;
 }
 
-void draw_text(const Theme& theme, const PlacedText& text, ImU32 color) {
+void draw_text_back(const Theme& theme, const PlacedText& text) {
   ImDrawList& draw = *ImGui::GetWindowDrawList();
-  const float top = draw.GetClipRectMin().y - text.at.y,
-              bottom = draw.GetClipRectMax().y - text.at.y;
+  const VisiblePart visible = visible_part(text);
   const auto& blocks = text.lines.blocks();
+  const ImU32 back = style_color(ImGuiCol_WindowBg, 0.8f);
   for (size_t i = 0; i < blocks.size(); ++i) {
     const RichBlock& place = text.lines.places()[i];
-    if (place.y > bottom || place.y + place.height < top) continue;
+    if (place.y > visible.bottom || place.y + place.height < visible.top) continue;
     const ImVec2 at(text.at.x + place.x, text.at.y + place.y);
-    const float right = text.at.x + std::max(text.lines.width(), theme.px(40));
+    const float right =
+        text.at.x + (text.width > 0 ? text.width : text.lines.width() + text.metrics.padding);
     if (blocks[i].kind == MarkdownBlock::Kind::kCode)
-      draw.AddRectFilled(at, {right + text.metrics.padding, at.y + place.height},
-                         style_color(ImGuiCol_WindowBg, 0.8f), theme.px(4));
+      draw.AddRectFilled(at, {right, at.y + place.height}, back, theme.px(4));
     if (blocks[i].kind == MarkdownBlock::Kind::kRule)
       draw.AddLine({at.x, at.y + place.height / 2}, {right, at.y + place.height / 2},
                    theme.faint_color(), theme.px(1));
@@ -97,30 +122,32 @@ void draw_text(const Theme& theme, const PlacedText& text, ImU32 color) {
       const float x = text.at.x + text.metrics.indent * (static_cast<float>(quote) + 0.3f);
       draw.AddRectFilled({x, at.y}, {x + theme.px(2), at.y + place.height}, theme.faint_color());
     }
-    if (!blocks[i].marker.empty()) {
-      const std::string& marker = blocks[i].marker;
-      const float width = ImGui::CalcTextSize(marker.c_str()).x;
-      draw.AddText({std::floor(at.x - width - theme.px(5)), at.y}, with_opacity(color, 0.7f),
-                   marker.c_str());
-    }
   }
-  for (size_t i = text.lines.line_at(top); i < text.lines.lines().size(); ++i) {
-    const RichLine& line = text.lines.lines()[i];
-    if (line.y > bottom) break;
-    float ascent = ascent_of(TextStyle{});
-    for (const RichPiece& piece : line.pieces) ascent = std::max(ascent, ascent_of(piece.style));
-    for (const RichPiece& piece : line.pieces) {
-      const ImVec2 at(text.at.x + piece.x,
-                      std::floor(text.at.y + line.y + ascent - ascent_of(piece.style)));
-      const bool code = blocks[line.block].kind == MarkdownBlock::Kind::kCode;
-      if (piece.style.mono && !code)
-        draw.AddRectFilled({at.x - theme.px(2), at.y - theme.px(1)},
-                           {at.x + piece.width + theme.px(2), at.y + font_size_of(piece.style)},
-                           style_color(ImGuiCol_WindowBg, 0.8f), theme.px(3));
-      draw_piece(theme, piece, text.source, at,
-                 piece.style.link ? style_color(ImGuiCol_TextLink) : color);
-    }
+  visit_visible_pieces(text, [&](const RichLine& line, const RichPiece& piece, ImVec2 at) {
+    if (!piece.style.mono || blocks[line.block].kind == MarkdownBlock::Kind::kCode) return;
+    draw.AddRectFilled({at.x - theme.px(2), at.y - theme.px(1)},
+                       {at.x + piece.width + theme.px(2), at.y + font_size_of(piece.style)}, back,
+                       theme.px(3));
+  });
+}
+
+void draw_text(const Theme& theme, const PlacedText& text, ImU32 color) {
+  ImDrawList& draw = *ImGui::GetWindowDrawList();
+  const VisiblePart visible = visible_part(text);
+  const auto& blocks = text.lines.blocks();
+  for (size_t i = 0; i < blocks.size(); ++i) {
+    const RichBlock& place = text.lines.places()[i];
+    const std::string& marker = blocks[i].marker;
+    if (marker.empty() || place.y > visible.bottom || place.y + place.height < visible.top)
+      continue;
+    const float width = ImGui::CalcTextSize(marker.c_str()).x;
+    draw.AddText({std::floor(text.at.x + place.x - width - theme.px(5)), text.at.y + place.y},
+                 with_opacity(color, 0.7f), marker.c_str());
   }
+  visit_visible_pieces(text, [&](const RichLine&, const RichPiece& piece, ImVec2 at) {
+    draw_piece(theme, piece, text.source, at,
+               piece.style.link ? style_color(ImGuiCol_TextLink) : color);
+  });
 }
 
 void draw_code_buttons(const Theme& theme, const PlacedText& text, float right,

@@ -41,13 +41,17 @@ struct PlacedText {
   std::string_view source;
   ImVec2 at;
   const RichMetrics& metrics;
+  float width = 0;  // of blocks of code; 0: as wide as the text
 
   // The byte under a position of the screen; see RichLines::byte_at().
   std::optional<size_t> byte_at(ImVec2 place, bool nearest = false) const {
     return lines.byte_at(place.x - at.x, place.y - at.y, source, metrics, nearest);
   }
 };
-// Draws the lines that are visible, with the boxes of code and the bars of quotations.
+// What is behind the text that is visible: the boxes of code and the bars of quotations. Marks come
+// between this and the text.
+void draw_text_back(const Theme& theme, const PlacedText& text);
+// Draws the lines that are visible.
 void draw_text(const Theme& theme, const PlacedText& text, ImU32 color);
 // Draws a copy button in each code block that is visible. `id` is unique in the window.
 void draw_code_buttons(const Theme& theme, const PlacedText& text, float right,
