@@ -12,7 +12,8 @@ constexpr size_t kKeepScalesConstant = 4;
 Status record_rms_norm(CommandRecorder& recorder, PipelineStore& pipelines, const KernelPlan& plan,
                        const RmsNorm& op) {
   const bool add = op.shape.residuals > 0;
-  if (add && (op.residual.buffer == nullptr || op.x.address() == op.y.address()))
+  if (add &&
+      (op.residual.buffer == nullptr || (op.x.buffer == op.y.buffer && op.x.offset == op.y.offset)))
     return Error{ErrorKind::kInvalid,
                  "RMS norm that adds a residual needs one, and a result apart from the sum"};
   PipelineInfo info = plan.pipeline;

@@ -1,6 +1,8 @@
 #include "engine/program/describe.h"
 
+#include <array>
 #include <limits>
+#include <span>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -106,9 +108,9 @@ std::string formula(const PlannedCompare& compare) {
 }
 
 // Buffers that have any size, for recording without a device.
-StepBuffers unbound_buffers(const Buffer& none, const PagedKv& cache) {
+StepBuffers unbound_buffers(std::span<const Buffer, kValueCount> values, const PagedKv& cache) {
   constexpr uint64_t kAnySize = std::numeric_limits<uint64_t>::max() / 4;
-  const BufferSlice any{&none, 0, kAnySize};
+  const BufferSlice any{&values.front(), 0, kAnySize};
   StepBuffers buffers{.values = {},
                       .weight = [any](const WeightName&, size_t) { return any; },
                       .experts = {},
@@ -125,7 +127,7 @@ StepBuffers unbound_buffers(const Buffer& none, const PagedKv& cache) {
                       .pooled = any,
                       .similarity = any,
                       .pages = {.table = any}};
-  buffers.values.fill(&none);
+  for (size_t i = 0; i < kValueCount; ++i) buffers.values[i] = &values[i];
   return buffers;
 }
 
@@ -182,9 +184,10 @@ std::string kernel_text(const LoggedDispatch& dispatch) {
 }  // namespace
 
 Result<std::vector<LayerDescription>> describe(const StepPlan& plan) {
-  const Buffer none;
+  const std::array<Buffer, kValueCount> values;
+  const Buffer& none = values.front();
   const PagedKv cache{none.all(), none.all(), none.all(), none.all()};
-  StepBuffers buffers = unbound_buffers(none, cache);
+  StepBuffers buffers = unbound_buffers(values, cache);
   StepPlan one = plan;
   std::vector<LayerDescription> layers;
   std::optional<uint32_t> current;

@@ -43,8 +43,9 @@ TEST(HttpTransfersTls, AServerWithoutTlsIsSuspected) {
             {.server = {.tls = true, .host = "127.0.0.1", .port = std::to_string(plain.port())},
              .path = "/",
              .total_seconds = 0.1});
-  EXPECT_EQ(response.end.failure, TransferFailure::kTimeout);
-  EXPECT_EQ(response.end.message, "no TLS connection; is it an http:// address?");
+  // OpenSSL waits for more, GnuTLS says what it saw.
+  EXPECT_FALSE(response.end.ok());
+  EXPECT_TRUE(response.end.message.starts_with("no TLS connection")) << response.end.message;
 }
 
 }  // namespace
