@@ -36,14 +36,12 @@ struct Rotation {
   vec4 sines[kQuadsPerLane];
 };
 
-uint token_row;     // the KV row of the token's key and value
-bool writes_token;  // not if the step before this one has to run again: chain.glsl
+uint token_row;  // the KV row of the token's key and value
 
 // Everything that does not depend on the projection.
 void begin_token(Work work, out Rotation rotation) {
   position = work.item.first_position;
   token_row = block_rows(work, position) + position % kBlockTokens;
-  writes_token = work.item.key_end > position && !chain_failed_before();
   [[unroll]] for (uint i = 0; i < kQuadsPerLane; ++i) {
     rotation.cosines[i] = vec4(1.0);
     rotation.sines[i] = vec4(0.0);
@@ -125,7 +123,8 @@ void rope_token(Work work, Rotation rotation) {
     }
     if (task < kKeyTask)
       stage_query(heads[t], task);
-    else if (task < kTasks && writes_token)
+    // In a variable, this condition made NVIDIA's compiler (580) lose writes for heads of 16 in Q8_0.
+    else if (task < kTasks && work.item.key_end > position && !chain_failed_before())
       write_token(heads[t], is_key);
   }
   sync_workgroup();

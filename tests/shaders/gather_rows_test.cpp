@@ -11,8 +11,8 @@ class GatherRowsTest : public GpuTest {};
 
 TEST_F(GatherRowsTest, CopiesRowsAndLeavesPaddingUnchanged) {
   for (const uint32_t width : {1u, 3u, 4u, 64u, 257u, 4096u, 5000u}) {
-    constexpr uint32_t kNone = params::kNoSequence;
-    const std::vector<uint32_t> indices = {6, 0, kNone, 3, 3, 7, kNone};
+    constexpr uint32_t kPadding = params::kNoSequence;
+    const std::vector<uint32_t> indices = {6, 0, kPadding, 3, 3, 7, kPadding};
     const GatherRowsShape shape{.rows = 6, .width = width, .source_rows = 7};
     const std::vector<float> x = random_floats(size_t{7} * width, width);
     const Buffer x_buffer = filled(x), index_buffer = filled(indices);
