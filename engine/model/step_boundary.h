@@ -1,6 +1,6 @@
-// The hidden rows that enter and leave the layers of a device that does not hold all of a model's
-// (engine/ranks). Both are in host memory, one place per copy of a step's inputs; recorded copies
-// bring them to the device and back. For one thread.
+// On a device that holds only some of a model's layers (engine/ranks): the hidden rows that enter
+// them and those that leave. Each copy of a step's inputs has host memory for both; commands in the
+// recorded step copy them to the device and back. For one thread.
 #pragma once
 
 #include <array>
@@ -32,9 +32,9 @@ class StepBoundary {
 
   // A step's rows, [rows, width]. REQUIRES: the device no longer reads that copy.
   Status write(size_t copy, std::span<const float> rows);
-  // The rows of a step that has run; empty where the model itself ends.
+  // The rows that a finished step passes on to the next rank; empty on the last rank.
   Result<std::span<const float>> read(size_t copy, uint32_t rows) const;
-  // How many floats a step of `rows` rows must bring.
+  // How many floats the rank before must send for a step of `rows` rows.
   size_t entering_floats(uint32_t rows) const {
     return entering_.front() ? size_t{rows} * width_ : 0;
   }
