@@ -223,6 +223,10 @@ class ServeCommand : public Command {
     if (events) events->start(events_topic(model.name, server->port()));
     server->serve(model);
     announce(model, server->port());
+    if (events)
+      log_line(fmt::format("KV events at {}{}{}", events->endpoint(),
+                           events->replay_endpoint().empty() ? "" : ", replay at ",
+                           events->replay_endpoint()));
     if (const PreparationProgress kernels = model.preparation(); !kernels.done)
       log_line(
           fmt::format("{} kernels are compiled; others follow in the background, and steps "

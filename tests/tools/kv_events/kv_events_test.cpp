@@ -181,7 +181,7 @@ class BusyCache {
     const auto problem = engine_.step();
     ASSERT_FALSE(problem) << *problem;
     if (++steps_ % 97 == 0) {
-      const uint32_t pool = steps_ % 2 == 0 ? kLimits.pool_blocks : kLimits.pool_blocks / 2;
+      const uint32_t pool = steps_ % 2 == 0 ? kLimits.pool_blocks : kLimits.pool_blocks / 4;
       scheduler().set_limits(kLimits.max_sequences, kLimits.max_step_tokens, pool);
     }
     if (steps_ % 613 == 0) scheduler().forget_prefixes();
