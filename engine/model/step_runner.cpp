@@ -98,7 +98,8 @@ Status StepRunner::allocate() {
                                             step_input_bytes(caps, config, limits,
                                                              attention_windows(config).size()),
                                             step_word_bytes(config, limits)));
-  HEARTH_ASSIGN(boundary_, StepBoundary::create(device_, config, bucket_size(limits.rows)));
+  HEARTH_ASSIGN(boundary_,
+                StepBoundary::create(device_, config, bucket_size(limits.rows), options_.rows));
   StepPlannerInfo planning{.caps = caps,
                            .model = model_.plan(),
                            .limits = limits,
