@@ -90,11 +90,6 @@ bool has_draft_model(const SessionOptions& options);
 uint64_t bytes_to_plan_with(const DeviceCaps& caps, uint64_t free_bytes,
                             const SessionOptions& options);
 
-// Compiles the kernels of a runner's steps in the background. `done` is called once they are there.
-std::unique_ptr<StepPreparation> start_step_preparation(
-    StepRunner& runner, PipelineStore& pipelines, const DeviceCaps& caps,
-    const SessionOptions& options, std::function<void(const PreparationProgress&)> done);
-
 class Session {
  public:
   static Result<std::unique_ptr<Session>> open(std::unique_ptr<ModelFile> file,

@@ -9,6 +9,7 @@
 #include "engine/weights/stored_tensor.h"
 #include "runtime/device.h"
 #include "runtime/memory.h"
+#include "runtime/rounding.h"
 #include "runtime/transfer.h"
 
 namespace hearth {
@@ -115,7 +116,7 @@ class Loader {
     for (uint64_t begin = 0; begin < rows; begin += batch) {
       const uint64_t count = std::min(batch, rows - begin);
       plain_.resize(count * row_bytes);
-      const uint64_t pieces = pool_.threads(), piece = (count + pieces - 1) / pieces;
+      const uint64_t pieces = pool_.threads(), piece = divide_up(count, pieces);
       pool_.run(pieces, [&](size_t i) {
         const uint64_t from = std::min(i * piece, count), own = std::min(piece, count - from);
         read_tensor_rows(tensor, first + begin + from, own,
@@ -189,7 +190,7 @@ class Loader {
     return transfer_.upload(to.slice(offset, tensor.bytes.size()),
                             [&](uint64_t from, std::span<std::byte> chunk) -> Status {
                               const size_t pieces = pool_.threads();
-                              const size_t piece = (chunk.size() + pieces - 1) / pieces;
+                              const size_t piece = divide_up(chunk.size(), pieces);
                               pool_.run(pieces, [&](size_t i) {
                                 const size_t begin = std::min(i * piece, chunk.size());
                                 const size_t bytes = std::min(piece, chunk.size() - begin);
@@ -221,7 +222,7 @@ class Loader {
     const FormatInfo& format = format_info(tensor.format);
     scratch_.resize(std::max<size_t>(scratch_.size(), count * format.block_bytes));
     const uint64_t pieces = pool_.threads();
-    const uint64_t piece = (count + pieces - 1) / pieces;
+    const uint64_t piece = divide_up(count, pieces);
     pool_.run(pieces, [&](size_t i) {
       const uint64_t begin = std::min(i * piece, count);
       const uint64_t blocks = std::min(piece, count - begin);
