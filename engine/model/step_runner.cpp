@@ -194,7 +194,8 @@ Result<StepTicket> StepRunner::submit(const StepBatch& batch, const Recorded& st
 }
 
 Result<StepOutcome> StepRunner::wait(const StepTicket& ticket) {
-  if (ticket.judged) HEARTH_TRY(ticket.done.timeline->wait_promptly(ticket.done.value));
+  if (ticket.judged || options_.waits_promptly)
+    HEARTH_TRY(ticket.done.timeline->wait_promptly(ticket.done.value));
   HEARTH_TRY(finish(ticket.copy));
   const Sampled& sampled = sampled_[ticket.copy];
   HEARTH_TRY(sampled.results.invalidate());
