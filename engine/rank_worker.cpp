@@ -9,8 +9,8 @@
 #include "engine/model/step_runner.h"
 #include "engine/prepare_steps.h"
 #include "engine/ranks/rank_loop.h"
-#include "runtime/device.h"
 #include "runtime/chain_check.h"
+#include "runtime/device.h"
 #include "runtime/fragment_check.h"
 #include "runtime/memory.h"
 #include "runtime/pipeline_cache.h"
@@ -37,7 +37,7 @@ Status open_rank_device(RankDevice& own, Instance& instance, const SessionOption
 }
 
 Status load_layers(RankDevice& own, const ModelFile& file, const SessionOptions& options,
-                   const RankTask& task) {
+                   const RankTask& task, const RankRows& rows) {
   const ModelOptions model_options{.context = task.context, .held = task.held};
   HEARTH_ASSIGN(own.model, Model::allocate(*own.device, file, model_options));
   StepLimits limits = step_limits(options, own.device->caps(), own.model->config().context);
@@ -46,7 +46,9 @@ Status load_layers(RankDevice& own, const ModelFile& file, const SessionOptions&
                                                {.limits = limits,
                                                 .slots = options.max_sequences,
                                                 .kv_blocks = task.kv_blocks,
-                                                .swap_blocks = task.swap_blocks}));
+                                                .swap_blocks = task.swap_blocks,
+                                                .rows = rows,
+                                                .waits_promptly = true}));
   if (options.prepare_steps) {
     own.preparation = prepare_steps(*own.device, *own.pipelines,
                                     {{own.runner.get(), session_needs(options, limits)}}, nullptr);
@@ -99,7 +101,7 @@ Result<RankRoom> rank_room(const DeviceCaps& caps, uint64_t free_bytes, const Mo
 }
 
 Status run_rank_worker(Instance& instance, Link& link, const ModelFile& file,
-                       const SessionOptions& options) {
+                       const SessionOptions& options, const SharedRowsList* rows) {
   RankDevice own;
   if (const Status opened = open_rank_device(own, instance, options, link.rank()); !opened.ok()) {
     HEARTH_TRY(link.send(0, Channel::kSetup, write_offer(opened.error())));
@@ -110,7 +112,8 @@ Status run_rank_worker(Instance& instance, Link& link, const ModelFile& file,
                        write_offer(RankOffer{.device = own.device->caps().name,
                                              .free_bytes = free_bytes,
                                              .fingerprint = rank_fingerprint(file),
-                                             .is_cpu = is_cpu(own.device->caps())})));
+                                             .is_cpu = is_cpu(own.device->caps()),
+                                             .device_uuid = own.device->caps().device_uuid})));
   for (;;) {
     HEARTH_ASSIGN(const Message message, link.receive(0, Channel::kSetup));
     HEARTH_ASSIGN(const RankTask task, read_task(message));
@@ -120,10 +123,12 @@ Status run_rank_worker(Instance& instance, Link& link, const ModelFile& file,
                     write_room(rank_room(own.device->caps(), free_bytes, file, options, task))));
       continue;
     }
-    const Status loaded = load_layers(own, file, options, task);
+    const RankRows shared = rows != nullptr ? rows_of_rank(*rows, link.rank()) : RankRows{};
+    const Status loaded = load_layers(own, file, options, task, shared);
     HEARTH_TRY(link.send(0, Channel::kSetup, write_ready(loaded)));
     HEARTH_TRY(loaded);
-    return RankLoop(link, *own.runner).run();
+    if (!is_cpu(own.device->caps())) link.watch_closely(Channel::kRows);
+    return RankLoop(link, *own.runner, shared).run();
   }
 }
 

@@ -98,7 +98,8 @@ Status StepRunner::allocate() {
                                             step_input_bytes(caps, config, limits,
                                                              attention_windows(config).size()),
                                             step_word_bytes(config, limits)));
-  HEARTH_ASSIGN(boundary_, StepBoundary::create(device_, config, bucket_size(limits.rows)));
+  HEARTH_ASSIGN(boundary_,
+                StepBoundary::create(device_, config, bucket_size(limits.rows), options_.rows));
   StepPlannerInfo planning{.caps = caps,
                            .model = model_.plan(),
                            .limits = limits,
@@ -193,7 +194,8 @@ Result<StepTicket> StepRunner::submit(const StepBatch& batch, const Recorded& st
 }
 
 Result<StepOutcome> StepRunner::wait(const StepTicket& ticket) {
-  if (ticket.judged) HEARTH_TRY(ticket.done.timeline->wait_promptly(ticket.done.value));
+  if (ticket.judged || options_.waits_promptly)
+    HEARTH_TRY(ticket.done.timeline->wait_promptly(ticket.done.value));
   HEARTH_TRY(finish(ticket.copy));
   const Sampled& sampled = sampled_[ticket.copy];
   HEARTH_TRY(sampled.results.invalidate());

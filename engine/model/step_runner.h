@@ -61,6 +61,10 @@ struct StepRunnerOptions {
   // outlive the runner.
   const Buffer* sampled_ids = nullptr;
   const StepPlanning* planning = nullptr;  // null: as usual. Must outlive the runner.
+  RankRows rows = {};  // memory that ranks share for hidden rows. Must outlive the runner.
+  // Another rank waits for every step, so that it must be noticed at once when one is done
+  // (Timeline::wait_promptly()).
+  bool waits_promptly = false;
 };
 
 // Device memory per slot: the sampled id, mirostat's state, the token history and the biases.

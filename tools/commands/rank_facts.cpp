@@ -1,6 +1,7 @@
 #include "tools/commands/rank_facts.h"
 
 #include <algorithm>
+#include <map>
 #include <nlohmann/json.hpp>
 
 #include <fmt/format.h>
@@ -8,29 +9,73 @@
 #include "engine/rank_group.h"
 #include "engine/rank_worker.h"
 #include "engine/scheduling/batch_plan.h"
+#include "runtime/chain_check.h"
+#include "runtime/device.h"
 #include "runtime/device_select.h"
+#include "runtime/fragment_check.h"
 #include "runtime/host/printable.h"
 #include "runtime/instance.h"
 #include "runtime/memory.h"
+#include "runtime/pipeline_cache.h"
+#include "tools/bench/model_bench.h"
+#include "tools/bench/step_cost.h"
 
 namespace hearth {
+namespace {
+
+Result<Ceilings> measured_ceilings(Instance& instance, size_t device_position) {
+  HEARTH_ASSIGN(const auto device, Device::create(instance, device_position));
+  HEARTH_ASSIGN(const auto pipelines,
+                PipelineStore::create(*device, {.cache_directory = default_cache_directory()}));
+  HEARTH_TRY(check_chain(*device, *pipelines));
+  HEARTH_TRY(check_fragments(*device, *pipelines));
+  return KernelBench(*device, *pipelines).measure_ceilings();
+}
+
+}  // namespace
+
+double RankStepTime::seconds() const {
+  double sum = 0;
+  for (const double rank : rank_seconds) sum += rank + kHandOverSeconds;
+  return sum;
+}
+
+Result<RankStepTime> rank_step_time(const ModelFile& file, KvFormat kv,
+                                    const std::vector<RankFacts>& ranks, uint32_t sequences,
+                                    uint32_t tokens) {
+  RankStepTime time{.sequences = sequences, .tokens = tokens, .rank_seconds = {}};
+  for (const RankFacts& rank : ranks) {
+    HEARTH_ASSIGN(const ModelPlan plan, plan_model(file, rank.held));
+    const Cost cost = whole_step_cost(plan, file, kv, bench_step(sequences, tokens, 1));
+    // Work that takes a share of 2 of a device's ceilings in one second takes it two seconds.
+    time.rank_seconds.push_back(ceiling_share(cost, 1.0, rank.ceilings).share);
+  }
+  return time;
+}
 
 Result<std::vector<RankFacts>> rank_facts(const ModelFile& file, const SessionOptions& options) {
   HEARTH_ASSIGN(const auto instance, Instance::create({}));
   HEARTH_ASSIGN(SplitRequest request, split_request(file));
   request.layers = options.ranks.layers;
   std::vector<const DeviceCaps*> devices;
+  std::map<size_t, Ceilings> ceilings;  // by position
+  std::vector<size_t> positions;        // by rank
   for (uint32_t rank = 0; rank < options.ranks.count(); ++rank) {
     HEARTH_ASSIGN(const size_t chosen,
                   select_device(instance->devices(), options.ranks.device(rank, options.device)));
     const DeviceCaps& caps = instance->devices()[chosen];
     devices.push_back(&caps);
+    positions.push_back(chosen);
     request.room_bytes.push_back(bytes_to_plan_with(caps, caps.free_bytes(), options) /
                                  options.ranks.sharing(rank));
   }
   if (std::ranges::all_of(devices, [](const DeviceCaps* caps) { return is_cpu(*caps); }))
     balance_time(request);
   HEARTH_ASSIGN(const std::vector<LayerRange> ranges, split_layers(request));
+  for (const size_t position : positions)
+    if (!ceilings.contains(position)) {
+      HEARTH_ASSIGN(ceilings[position], measured_ceilings(*instance, position));
+    }
   std::vector<RankFacts> ranks;
   for (size_t rank = 0; rank < ranges.size(); ++rank) {
     const RankTask task{
@@ -38,18 +83,19 @@ Result<std::vector<RankFacts>> rank_facts(const ModelFile& file, const SessionOp
     RankFacts facts{.device = devices[rank]->name,
                     .free_bytes = request.room_bytes[rank],
                     .held = ranges[rank],
-                    .room = {}};
+                    .room = {},
+                    .ceilings = ceilings[positions[rank]]};
     HEARTH_ASSIGN(facts.room, rank_room(*devices[rank], facts.free_bytes, file, options, task));
     ranks.push_back(std::move(facts));
   }
   return ranks;
 }
 
-void print_ranks(const std::vector<RankFacts>& ranks) {
+void print_ranks(const std::vector<RankFacts>& ranks, const std::vector<RankStepTime>& steps) {
   bool fits = true;
   uint32_t max_context = UINT32_MAX, blocks = UINT32_MAX;
   for (size_t rank = 0; rank < ranks.size(); ++rank) {
-    const auto& [device, free_bytes, held, room] = ranks[rank];
+    const auto& [device, free_bytes, held, room, ceilings] = ranks[rank];
     fmt::print(
         "   rank {}:       {}, {} free: layers {} to {}, {} of weights, {} of activations, {} of "
         "KV cache per token\n",
@@ -63,11 +109,25 @@ void print_ranks(const std::vector<RankFacts>& ranks) {
   fmt::print("   {} on {} ranks with a context of {} tokens, {} KV blocks\n",
              fits ? "fits" : "does not fit", ranks.size(), ranks.front().room.context, blocks);
   fmt::print("   longest context that fits: {} tokens\n", max_context);
+  if (steps.empty()) return;
+  fmt::print(
+      "   a decode step at the rates measured on these devices, with {:.2f} ms from rank to rank "
+      "and back; real steps take longer:\n",
+      kHandOverSeconds * 1e3);
+  for (const RankStepTime& step : steps) {
+    std::string each;
+    for (const double seconds : step.rank_seconds)
+      each += fmt::format("{}{:.2f}", each.empty() ? "" : " + ", seconds * 1e3);
+    fmt::print("   {:>4} sequences of {} tokens: {} + {:.2f} = {:.2f} ms, {:.0f} tokens/s\n",
+               step.sequences, step.tokens, each,
+               kHandOverSeconds * static_cast<double>(step.rank_seconds.size()) * 1e3,
+               step.seconds() * 1e3, step.sequences / step.seconds());
+  }
 }
 
 nlohmann::json to_json(const std::vector<RankFacts>& ranks) {
   nlohmann::json list = nlohmann::json::array();
-  for (const auto& [device, free_bytes, held, room] : ranks)
+  for (const auto& [device, free_bytes, held, room, ceilings] : ranks)
     list.push_back({{"device", device},
                     {"free_bytes", free_bytes},
                     {"first_layer", held.first},
@@ -77,7 +137,21 @@ nlohmann::json to_json(const std::vector<RankFacts>& ranks) {
                     {"kv_bytes_per_token", room.kv_bytes_per_block / kTokensPerBlock},
                     {"kv_blocks", room.kv_blocks},
                     {"max_context", room.max_context},
-                    {"fits", room.fits}});
+                    {"fits", room.fits},
+                    {"read_bytes_per_s", ceilings.read_bytes_per_s},
+                    {"flops_per_s", std::max(ceilings.flops_per_s, ceilings.matrix_flops_per_s)}});
+  return list;
+}
+
+nlohmann::json to_json(const std::vector<RankStepTime>& steps) {
+  nlohmann::json list = nlohmann::json::array();
+  for (const RankStepTime& step : steps)
+    list.push_back(
+        {{"sequences", step.sequences},
+         {"tokens", step.tokens},
+         {"rank_seconds", step.rank_seconds},
+         {"hand_over_seconds", kHandOverSeconds * static_cast<double>(step.rank_seconds.size())},
+         {"seconds", step.seconds()}});
   return list;
 }
 
