@@ -8,8 +8,9 @@
 #include "engine/model/kv_cache.h"
 #include "engine/model/step_runner.h"
 #include "engine/ranks/rank_loop.h"
-#include "runtime/device.h"
+#include "engine/ranks/shard_loop.h"
 #include "runtime/chain_check.h"
+#include "runtime/device.h"
 #include "runtime/fragment_check.h"
 #include "runtime/memory.h"
 #include "runtime/pipeline_cache.h"
@@ -36,8 +37,8 @@ Status open_rank_device(RankDevice& own, Instance& instance, const SessionOption
 }
 
 Status load_layers(RankDevice& own, const ModelFile& file, const SessionOptions& options,
-                   const RankTask& task) {
-  const ModelOptions model_options{.context = task.context, .held = task.held};
+                   const RankTask& task, RankExchange& exchange) {
+  const ModelOptions model_options{.context = task.context, .held = task.held, .shard = task.shard};
   HEARTH_ASSIGN(own.model, Model::allocate(*own.device, file, model_options));
   StepLimits limits = step_limits(options, own.device->caps(), own.model->config().context);
   limits.context = task.context;
@@ -45,11 +46,12 @@ Status load_layers(RankDevice& own, const ModelFile& file, const SessionOptions&
                                                {.limits = limits,
                                                 .slots = options.max_sequences,
                                                 .kv_blocks = task.kv_blocks,
-                                                .swap_blocks = task.swap_blocks}));
+                                                .swap_blocks = task.swap_blocks,
+                                                .exchange = &exchange}));
   if (options.prepare_steps) {
     own.preparation =
         start_step_preparation(*own.runner, *own.pipelines, own.device->caps(), options, nullptr);
-    own.runner->set_preparation(own.preparation.get());
+    set_preparation(*own.runner, own.model->config(), *own.preparation);
   }
   HEARTH_TRY(own.model->fill(*own.device, file, model_options));
   HEARTH_TRY(file.check_files());
@@ -82,7 +84,7 @@ uint64_t rank_free_bytes(Device& device, const SessionOptions& options, uint32_t
 
 Result<RankRoom> rank_room(const DeviceCaps& caps, uint64_t free_bytes, const ModelFile& file,
                            const SessionOptions& options, const RankTask& task) {
-  HEARTH_ASSIGN(const ModelPlan plan, plan_model(file, task.held));
+  HEARTH_ASSIGN(const ModelPlan plan, plan_model(file, task.held, task.shard));
   StepLimits limits = step_limits(options, caps, plan.config.context);
   limits.context = task.context;
   const MemoryPlan memory =
@@ -100,6 +102,7 @@ Result<RankRoom> rank_room(const DeviceCaps& caps, uint64_t free_bytes, const Mo
 
 Status run_rank_worker(Instance& instance, Link& link, const ModelFile& file,
                        const SessionOptions& options) {
+  LinkExchange exchange(link);
   RankDevice own;
   if (const Status opened = open_rank_device(own, instance, options, link.rank()); !opened.ok()) {
     HEARTH_TRY(link.send(0, Channel::kSetup, write_offer(opened.error())));
@@ -120,10 +123,11 @@ Status run_rank_worker(Instance& instance, Link& link, const ModelFile& file,
                     write_room(rank_room(own.device->caps(), free_bytes, file, options, task))));
       continue;
     }
-    const Status loaded = load_layers(own, file, options, task);
+    const Status loaded = load_layers(own, file, options, task, exchange);
     HEARTH_TRY(link.send(0, Channel::kSetup, write_ready(loaded)));
     HEARTH_TRY(loaded);
-    return RankLoop(link, *own.runner).run();
+    return task.shard.is_divided() ? ShardLoop(link, *own.runner, exchange).run()
+                                   : RankLoop(link, *own.runner).run();
   }
 }
 

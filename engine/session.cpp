@@ -143,12 +143,11 @@ Status Session::load(std::unique_ptr<ModelFile> file) {
   }
   const uint64_t free_bytes = rank_free_bytes(*device_, options_, 0);
   if (ranks_) {
-    HEARTH_ASSIGN(const LayerRange held,
-                  ranks_->divide({.device = device_->caps().name,
-                                  .free_bytes = free_bytes,
-                                  .fingerprint = rank_fingerprint(*file_),
-                                  .is_cpu = is_cpu(device_->caps())}));
-    HEARTH_ASSIGN(plan, plan_model(*file_, held));
+    HEARTH_ASSIGN(const ModelShare share, ranks_->divide({.device = device_->caps().name,
+                                                          .free_bytes = free_bytes,
+                                                          .fingerprint = rank_fingerprint(*file_),
+                                                          .is_cpu = is_cpu(device_->caps())}));
+    HEARTH_ASSIGN(plan, plan_model(*file_, share.held, share.shard));
   }
 
   StepLimits limits = step_limits(options_, device_->caps(), plan.config.context);
@@ -184,8 +183,10 @@ Status Session::load(std::unique_ptr<ModelFile> file) {
   if (const std::string notice = pool_notice(options_, memory_); !notice.empty()) log_line(notice);
 
   // Steps can be recorded before the weights are there, so their kernels are compiled meanwhile.
-  const ModelOptions model_options{
-      .context = limits.context, .held = plan.config.held, .progress = options_.progress};
+  const ModelOptions model_options{.context = limits.context,
+                                   .held = plan.config.held,
+                                   .shard = plan.config.shard,
+                                   .progress = options_.progress};
   HEARTH_ASSIGN(model_, Model::allocate(*device_, *file_, model_options));
   const uint64_t most_swapped =
       most_kv_blocks(plan.config, limits.kv, device_->caps().limits.max_allocation_bytes);
@@ -194,9 +195,9 @@ Status Session::load(std::unique_ptr<ModelFile> file) {
       .slots = options_.max_sequences,
       .kv_blocks = memory_.kv_blocks,
       .swap_blocks = ranks_ ? ranks_->swap_blocks(options_.swap_bytes, most_swapped)
-                            : static_cast<uint32_t>(
-                                  std::min(options_.swap_bytes / memory_.kv_bytes_per_block,
-                                           most_swapped))};
+                            : static_cast<uint32_t>(std::min(
+                                  options_.swap_bytes / memory_.kv_bytes_per_block, most_swapped)),
+      .exchange = ranks_ ? ranks_->exchange() : nullptr};
   if (ranks_) HEARTH_TRY(ranks_->load(runner_options));
   HEARTH_ASSIGN(runner_, StepRunner::create(*device_, *pipelines_, *model_, runner_options));
   // An amateur's logits are known to the runner only later.
@@ -242,10 +243,14 @@ std::unique_ptr<StepPreparation> start_step_preparation(
       std::move(options));
 }
 
+void set_preparation(StepRunner& runner, const ModelConfig& config, StepPreparation& preparation) {
+  if (!config.shard.is_divided()) runner.set_preparation(&preparation);
+}
+
 void Session::start_preparation() {
-  preparation_ = start_step_preparation(*runner_, *pipelines_, device_->caps(), options_,
-                                        options_.prepared);
-  runner_->set_preparation(preparation_.get());
+  preparation_ =
+      start_step_preparation(*runner_, *pipelines_, device_->caps(), options_, options_.prepared);
+  set_preparation(*runner_, model_->config(), *preparation_);
 }
 
 Status Session::open_text() {

@@ -94,6 +94,9 @@ uint64_t bytes_to_plan_with(const DeviceCaps& caps, uint64_t free_bytes,
 std::unique_ptr<StepPreparation> start_step_preparation(
     StepRunner& runner, PipelineStore& pipelines, const DeviceCaps& caps,
     const SessionOptions& options, std::function<void(const PreparationProgress&)> done);
+// Lets a runner use larger steps while kernels are being compiled. Not if ranks divide every layer:
+// they meet within steps, so all must run the same ones, and wait for kernels instead.
+void set_preparation(StepRunner& runner, const ModelConfig& config, StepPreparation& preparation);
 
 class Session {
  public:
@@ -111,7 +114,8 @@ class Session {
   // The options that engine() starts with. A caller that needs several engines one after the other
   // creates them over executor() with these, and does not call engine().
   EngineOptions engine_options() const;
-  // What an engine runs steps on: runner(), with the amateur's or the other ranks' if there are any.
+  // What an engine runs steps on: runner(), with the amateur's or the other ranks' if there are
+  // any.
   StepExecutor& executor();
 
   const ModelFile& file() const { return *file_; }

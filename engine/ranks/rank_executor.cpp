@@ -36,7 +36,9 @@ Status RankExecutor::send_part(const StepBatch& part) {
     if ((id & params::kSampledId) != 0)
       after = std::max(after, sampled_by_[id & ~params::kSampledId]);
   ++step_;
-  const Message layers = write_step(step_, after, part, StepPart::kLayers);
+  const Message layers =
+      write_step(step_, after, part,
+                 options_.divides_layers ? StepPart::kLayersAndSampling : StepPart::kLayers);
   for (uint32_t rank = 0; rank < last_rank(); ++rank)
     HEARTH_TRY(link_.send(rank, Channel::kCommands, layers));
   HEARTH_TRY(link_.send(last_rank(), Channel::kCommands,
@@ -49,7 +51,8 @@ Status RankExecutor::send_part(const StepBatch& part) {
 Result<StepTicket> RankExecutor::submit(const StepBatch& batch) {
   if (!batch.kept.empty() || !batch.compared.empty())
     return Error{ErrorKind::kUnsupported, "contrastive search is not available with --split"};
-  const std::vector<StepBatch> parts = divide_step(batch, link_.ranks(), options_.least_part_rows);
+  const uint32_t most_parts = options_.divides_layers ? 1 : link_.ranks();
+  const std::vector<StepBatch> parts = divide_step(batch, most_parts, options_.least_part_rows);
   for (const StepBatch& part : parts) HEARTH_TRY(send_part(part));
   const StepTicket ticket{.copy = next_,
                           .logit_rows = static_cast<uint32_t>(batch.logit_rows.size())};

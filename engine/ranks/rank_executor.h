@@ -19,6 +19,8 @@ struct RankExecutorOptions {
   // A step is divided into as many parts as there are ranks, if each has this many rows. Every part
   // reads all weights again, so this pays only where a part is limited by arithmetic.
   uint32_t least_part_rows = 1;
+  // Ranks divide every layer (shard_loop.h): all of them need all of a step, and steps are whole.
+  bool divides_layers = false;
 };
 
 class RankExecutor final : public StepExecutor {
