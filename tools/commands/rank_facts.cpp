@@ -14,6 +14,26 @@
 #include "runtime/memory.h"
 
 namespace hearth {
+namespace {
+
+// What each rank has of the model.
+Result<std::vector<ModelShare>> model_shares(const ModelFile& file, const RankOptions& ranks,
+                                             const SplitRequest& request) {
+  std::vector<ModelShare> shares(ranks.count());
+  if (ranks.split == RankSplit::kTensor) {
+    HEARTH_TRY(check_shards(file, ranks.count()));
+    const auto layers = static_cast<uint32_t>(request.layer_bytes.size());
+    for (uint32_t rank = 0; rank < ranks.count(); ++rank)
+      shares[rank] = {.held = {.first = 0, .last = layers},
+                      .shard = {.index = rank, .count = ranks.count()}};
+    return shares;
+  }
+  HEARTH_ASSIGN(const std::vector<LayerRange> ranges, split_layers(request));
+  for (size_t rank = 0; rank < shares.size(); ++rank) shares[rank].held = ranges[rank];
+  return shares;
+}
+
+}  // namespace
 
 Result<std::vector<RankFacts>> rank_facts(const ModelFile& file, const SessionOptions& options) {
   HEARTH_ASSIGN(const auto instance, Instance::create({}));
@@ -30,14 +50,16 @@ Result<std::vector<RankFacts>> rank_facts(const ModelFile& file, const SessionOp
   }
   if (std::ranges::all_of(devices, [](const DeviceCaps* caps) { return is_cpu(*caps); }))
     balance_time(request);
-  HEARTH_ASSIGN(const std::vector<LayerRange> ranges, split_layers(request));
+  HEARTH_ASSIGN(const std::vector<ModelShare> shares, model_shares(file, options.ranks, request));
   std::vector<RankFacts> ranks;
-  for (size_t rank = 0; rank < ranges.size(); ++rank) {
-    const RankTask task{
-        .held = ranges[rank], .context = options.context, .kv_blocks = options.kv_blocks};
+  for (size_t rank = 0; rank < shares.size(); ++rank) {
+    const RankTask task{.held = shares[rank].held,
+                        .shard = shares[rank].shard,
+                        .context = options.context,
+                        .kv_blocks = options.kv_blocks};
     RankFacts facts{.device = devices[rank]->name,
                     .free_bytes = request.room_bytes[rank],
-                    .held = ranges[rank],
+                    .share = shares[rank],
                     .room = {}};
     HEARTH_ASSIGN(facts.room, rank_room(*devices[rank], facts.free_bytes, file, options, task));
     ranks.push_back(std::move(facts));
@@ -49,11 +71,11 @@ void print_ranks(const std::vector<RankFacts>& ranks) {
   bool fits = true;
   uint32_t max_context = UINT32_MAX, blocks = UINT32_MAX;
   for (size_t rank = 0; rank < ranks.size(); ++rank) {
-    const auto& [device, free_bytes, held, room] = ranks[rank];
+    const auto& [device, free_bytes, share, room] = ranks[rank];
     fmt::print(
-        "   rank {}:       {}, {} free: layers {} to {}, {} of weights, {} of activations, {} of "
+        "   rank {}:       {}, {} free: {}, {} of weights, {} of activations, {} of "
         "KV cache per token\n",
-        rank, printable(device), format_bytes(free_bytes), held.first, held.last - 1,
+        rank, printable(device), format_bytes(free_bytes), share_text(share),
         format_bytes(room.weight_bytes), format_bytes(room.activation_bytes),
         format_bytes(room.kv_bytes_per_block / kTokensPerBlock));
     fits = fits && room.fits;
@@ -67,11 +89,12 @@ void print_ranks(const std::vector<RankFacts>& ranks) {
 
 nlohmann::json to_json(const std::vector<RankFacts>& ranks) {
   nlohmann::json list = nlohmann::json::array();
-  for (const auto& [device, free_bytes, held, room] : ranks)
+  for (const auto& [device, free_bytes, share, room] : ranks)
     list.push_back({{"device", device},
                     {"free_bytes", free_bytes},
-                    {"first_layer", held.first},
-                    {"layers", held.last - held.first},
+                    {"first_layer", share.held.first},
+                    {"layers", share.held.last - share.held.first},
+                    {"shares_of_layers", share.shard.count},
                     {"weight_bytes", room.weight_bytes},
                     {"activation_bytes", room.activation_bytes},
                     {"kv_bytes_per_token", room.kv_bytes_per_block / kTokensPerBlock},

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "engine/rank_group.h"
 #include "engine/ranks/rank_setup.h"
 #include "engine/session.h"
 #include "runtime/result.h"
@@ -14,7 +15,7 @@ namespace hearth {
 struct RankFacts {
   std::string device;
   uint64_t free_bytes = 0;  // for this rank
-  LayerRange held;
+  ModelShare share;
   RankRoom room;
 };
 
