@@ -7,6 +7,7 @@
 #include "engine/memory_plan.h"
 #include "engine/model/kv_cache.h"
 #include "engine/model/step_runner.h"
+#include "engine/prepare_steps.h"
 #include "engine/ranks/rank_loop.h"
 #include "engine/ranks/shard_loop.h"
 #include "runtime/chain_check.h"
@@ -49,9 +50,8 @@ Status load_layers(RankDevice& own, const ModelFile& file, const SessionOptions&
                                                 .swap_blocks = task.swap_blocks,
                                                 .exchange = &exchange}));
   if (options.prepare_steps) {
-    own.preparation =
-        start_step_preparation(*own.runner, *own.pipelines, own.device->caps(), options, nullptr);
-    set_preparation(*own.runner, own.model->config(), *own.preparation);
+    own.preparation = prepare_steps(*own.device, *own.pipelines,
+                                    {{own.runner.get(), session_needs(options, limits)}}, nullptr);
   }
   HEARTH_TRY(own.model->fill(*own.device, file, model_options));
   HEARTH_TRY(file.check_files());

@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "engine/prepare_steps.h"
 #include "engine/rank_worker.h"
 #include "runtime/chain_check.h"
 #include "runtime/fragment_check.h"
@@ -200,18 +201,18 @@ Status Session::load(std::unique_ptr<ModelFile> file) {
       .exchange = ranks_ ? ranks_->exchange() : nullptr};
   if (ranks_) HEARTH_TRY(ranks_->load(runner_options));
   HEARTH_ASSIGN(runner_, StepRunner::create(*device_, *pipelines_, *model_, runner_options));
-  // An amateur's logits are known to the runner only later.
-  if (options_.prepare_steps && !amateur_) start_preparation();
-  HEARTH_TRY(model_->fill(*device_, *file_, model_options));
   if (amateur_) {
-    HEARTH_TRY(amateur_->load(*device_, *pipelines_, amateur_options(*runner_)));
+    HEARTH_TRY(amateur_->allocate(*device_, *pipelines_, amateur_options(*runner_)));
     amateur_executor_ = std::make_unique<AmateurExecutor>(*runner_, amateur_->runner());
   }
   if (draft_)
-    HEARTH_TRY(draft_->load(
+    HEARTH_TRY(draft_->allocate(
         *device_, *pipelines_,
         {.limits = limits, .slots = limits.sequences, .kv_blocks = memory_.kv_blocks}));
-  if (options_.prepare_steps && amateur_) start_preparation();
+  if (options_.prepare_steps) start_preparation();
+  HEARTH_TRY(model_->fill(*device_, *file_, model_options));
+  for (const auto* companion : {&draft_, &amateur_})
+    if (*companion) HEARTH_TRY((*companion)->fill(*device_));
   if (preparation_) HEARTH_TRY(preparation_->wait_for_minimum());
   return ranks_ ? ranks_->start(*runner_) : Status();
 }
@@ -225,32 +226,14 @@ Status Session::open_device() {
   return check_fragments(*device_, *pipelines_);
 }
 
-std::unique_ptr<StepPreparation> start_step_preparation(
-    StepRunner& runner, PipelineStore& pipelines, const DeviceCaps& caps,
-    const SessionOptions& session, std::function<void(const PreparationProgress&)> done) {
-  const StepLimits& limits = runner.options().limits;
-  const StepNeeds needs{.trees = session.speculation.method == SpeculationMethod::kTree,
-                        .mixes = true};  // requests may ask for guidance
-  StepPreparationOptions options{.minimum = minimum_buckets(limits, needs),
-                                 .rest = covering_buckets(limits, needs),
-                                 .threads = 0,
-                                 .done = std::move(done)};
-  // Drivers for CPUs create pipelines quickly and compile them when they first run. There a
-  // stand-in would cost more than it saves, so nothing runs before all pipelines are there.
-  if (is_cpu(caps)) std::swap(options.minimum, options.rest);
-  return std::make_unique<StepPreparation>(
-      pipelines, [&runner](const StepBucket& bucket) { return runner.pipelines_of(bucket); },
-      std::move(options));
-}
-
-void set_preparation(StepRunner& runner, const ModelConfig& config, StepPreparation& preparation) {
-  if (!config.shard.is_divided()) runner.set_preparation(&preparation);
-}
-
 void Session::start_preparation() {
-  preparation_ =
-      start_step_preparation(*runner_, *pipelines_, device_->caps(), options_, options_.prepared);
-  set_preparation(*runner_, model_->config(), *preparation_);
+  std::vector<PreparedRunner> runners{
+      {runner_.get(), session_needs(options_, runner_->options().limits)}};
+  for (const auto* companion : {&draft_, &amateur_})
+    if (*companion)
+      runners.push_back(
+          {&(*companion)->runner(), companion_needs(options_, (*companion)->role())});
+  preparation_ = prepare_steps(*device_, *pipelines_, runners, options_.prepared);
 }
 
 Status Session::open_text() {

@@ -90,14 +90,6 @@ bool has_draft_model(const SessionOptions& options);
 uint64_t bytes_to_plan_with(const DeviceCaps& caps, uint64_t free_bytes,
                             const SessionOptions& options);
 
-// Compiles the kernels of a runner's steps in the background. `done` is called once they are there.
-std::unique_ptr<StepPreparation> start_step_preparation(
-    StepRunner& runner, PipelineStore& pipelines, const DeviceCaps& caps,
-    const SessionOptions& options, std::function<void(const PreparationProgress&)> done);
-// Lets a runner use larger steps while kernels are being compiled. Not if ranks divide every layer:
-// they meet within steps, so all must run the same ones, and wait for kernels instead.
-void set_preparation(StepRunner& runner, const ModelConfig& config, StepPreparation& preparation);
-
 class Session {
  public:
   static Result<std::unique_ptr<Session>> open(std::unique_ptr<ModelFile> file,

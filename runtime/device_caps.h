@@ -61,9 +61,6 @@ struct DeviceFeatures {
 
   // Optional: used if supported.
   bool float16 = false;
-  bool int8 = false;
-  bool int16 = false;
-  bool storage8 = false;
   bool integer_dot = false;  // packed 4 x 8 bit, in hardware
   bool coopmat = false;      // VK_KHR_cooperative_matrix
   // Workgroups start in the order of their dispatches, so that a kernel may wait for an earlier one

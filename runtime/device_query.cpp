@@ -186,14 +186,11 @@ FeatureChain::FeatureChain(const std::vector<const char*>& extensions) {
 
 void enable_features(const DeviceFeatures& features, FeatureChain& chain) {
   chain.core.features.shaderInt64 = features.int64;
-  chain.core.features.shaderInt16 = features.int16;
   chain.v11.storageBuffer16BitAccess = features.storage16;
   chain.v12.timelineSemaphore = features.timeline_semaphore;
   chain.v12.bufferDeviceAddress = features.buffer_device_address;
   chain.v12.hostQueryReset = VK_TRUE;
   chain.v12.shaderFloat16 = features.float16;
-  chain.v12.shaderInt8 = features.int8;
-  chain.v12.storageBuffer8BitAccess = features.storage8;
   chain.v12.vulkanMemoryModel = features.memory_model;
   chain.v12.vulkanMemoryModelAvailabilityVisibilityChains = features.memory_model_chains;
   chain.v13.synchronization2 = features.synchronization2;
@@ -268,9 +265,6 @@ DeviceCaps query_device(VkPhysicalDevice device, uint32_t index) {
   f.memory_model = chain.v12.vulkanMemoryModel;
   f.memory_model_chains = chain.v12.vulkanMemoryModelAvailabilityVisibilityChains;
   f.float16 = chain.v12.shaderFloat16;
-  f.int8 = chain.v12.shaderInt8;
-  f.int16 = chain.core.features.shaderInt16;
-  f.storage8 = chain.v12.storageBuffer8BitAccess;
   f.integer_dot = p13.integerDotProduct4x8BitPackedSignedAccelerated;
   f.ordered_groups = starts_groups_in_order(caps);
   f.coopmat = chain.coopmat.cooperativeMatrix;

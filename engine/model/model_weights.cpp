@@ -9,6 +9,7 @@
 #include "engine/weights/stored_tensor.h"
 #include "runtime/device.h"
 #include "runtime/memory.h"
+#include "runtime/rounding.h"
 #include "runtime/transfer.h"
 
 namespace hearth {
@@ -141,7 +142,7 @@ class Loader {
   void read_plain(const ModelTensor& tensor, uint64_t first, uint64_t count) {
     const uint64_t row_bytes = tensor.plain_bytes() / tensor.rows;
     plain_.resize(count * row_bytes);
-    const uint64_t pieces = pool_.threads(), piece = (count + pieces - 1) / pieces;
+    const uint64_t pieces = pool_.threads(), piece = divide_up(count, pieces);
     pool_.run(pieces, [&](size_t i) {
       const uint64_t from = std::min(i * piece, count), own = std::min(piece, count - from);
       read_tensor_rows(tensor, first + from, own,
@@ -220,7 +221,7 @@ class Loader {
     return transfer_.upload(to.slice(offset, tensor.bytes.size()),
                             [&](uint64_t from, std::span<std::byte> chunk) -> Status {
                               const size_t pieces = pool_.threads();
-                              const size_t piece = (chunk.size() + pieces - 1) / pieces;
+                              const size_t piece = divide_up(chunk.size(), pieces);
                               pool_.run(pieces, [&](size_t i) {
                                 const size_t begin = std::min(i * piece, chunk.size());
                                 const size_t bytes = std::min(piece, chunk.size() - begin);
@@ -252,7 +253,7 @@ class Loader {
     const FormatInfo& format = format_info(tensor.format);
     scratch_.resize(std::max<size_t>(scratch_.size(), count * format.block_bytes));
     const uint64_t pieces = pool_.threads();
-    const uint64_t piece = (count + pieces - 1) / pieces;
+    const uint64_t piece = divide_up(count, pieces);
     pool_.run(pieces, [&](size_t i) {
       const uint64_t begin = std::min(i * piece, count);
       const uint64_t blocks = std::min(piece, count - begin);

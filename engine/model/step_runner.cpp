@@ -154,8 +154,10 @@ Result<StepTicket> StepRunner::submit(const StepBatch& batch) {
   HEARTH_TRY(finish(next_copy_));
   HEARTH_TRY(leave_failed_chain());
   const StepBucket bucket = batch_bucket(batch);
+  // Ranks that meet within a step must all run the same one.
+  const bool may_be_larger = preparation_ != nullptr && !model_.config().shard.is_divided();
   HEARTH_ASSIGN(const Recorded* step,
-                preparation_ != nullptr ? recorded_or_larger(bucket) : recorded(bucket));
+                may_be_larger ? recorded_or_larger(bucket) : recorded(bucket));
   return submit(batch, *step);
 }
 

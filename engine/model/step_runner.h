@@ -84,7 +84,7 @@ class StepRunner final : public StepExecutor, private ChainUser {
   Status prepare(const StepBatch& batch);
   // The pipelines that steps of a bucket use. Any thread.
   std::vector<PipelineInfo> pipelines_of(const StepBucket& bucket) const;
-  // Null: submit() compiles what it needs. `preparation` outlives the runner's last step.
+  // Null, or if ranks divide every layer: submit() compiles what it needs. `preparation` outlives the runner's last step.
   void set_preparation(StepPreparation* preparation) { preparation_ = preparation; }
   // Steps that had to wait for a compiler although there is a preparation.
   uint64_t stalled_steps() const { return stalled_steps_; }

@@ -7,6 +7,7 @@
 
 #include "engine/ops/experts.h"
 #include "engine/ops/kernel_choice.h"
+#include "runtime/rounding.h"
 
 namespace hearth {
 namespace {
@@ -134,7 +135,7 @@ Status WeightTable::check(const ModelFile& file) const {
 uint64_t SegmentPlan::expert_stride() const {
   constexpr uint64_t kAlignment = 256;
   const uint64_t blocks = expert_rows() * cols / format_info(format).block_weights;
-  return (device_layout(format, blocks).total_bytes + kAlignment - 1) / kAlignment * kAlignment;
+  return round_up(device_layout(format, blocks).total_bytes, kAlignment);
 }
 
 uint64_t SegmentPlan::device_bytes() const {

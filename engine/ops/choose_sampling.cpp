@@ -77,7 +77,7 @@ SamplingPlan choose_sampling(const DeviceCaps& caps, const SamplingShape& shape)
                                 .constants = {lanes, lists.bins, lists.list_tokens, scan_lanes}},
                    .groups = {.x = 1, .y = shape.rows}};
   }
-  const auto rounded = [](uint64_t bytes) { return (bytes + 255) / 256 * 256; };
+  const auto rounded = [](uint64_t bytes) { return round_up(bytes, 256); };
   plan.chunk_bytes = rounded(uint64_t{shape.rows} * plan.chunks * sizeof(params::SamplingChunk));
   plan.segment_bytes = rounded(uint64_t{shape.rows} * plan.segments * 4);
   plan.tally_words = shares > 1 && !shape.greedy ? 2 + 2 * tables.bins : 0;

@@ -42,8 +42,8 @@ uint32_t mpi_rank() { return started_by_mpirun() ? number_in("OMPI_COMM_WORLD_RA
 
 Result<std::unique_ptr<Link>> open_mpi_link() {
   return Error{ErrorKind::kUnsupported,
-               "mpirun started several ranks, but this build has no MPI; install libopenmpi-dev "
-               "and build again"};
+               "mpirun started several ranks, but this build has no MPI; run tools/setup "
+               "--all and build again"};
 }
 
 #else
