@@ -134,9 +134,10 @@ ActivationSizes activation_sizes(const DeviceCaps& caps, const ModelConfig& conf
   add_attention(caps, config, limits, sizes);
   if (!config.samples()) return sizes;
   for_bucket_sizes(static_cast<uint32_t>(logit_rows), [&](uint32_t count) {
-    sizes.sampling_scratch = std::max(
-        sizes.sampling_scratch,
-        choose_sampling(caps, {.rows = count, .vocab = config.vocabulary}).scratch_bytes());
+    sizes.sampling_scratch =
+        std::max(sizes.sampling_scratch,
+                 choose_sampling(caps, {.rows = count, .vocab = config.vocabulary, .stages = true})
+                     .scratch_bytes());
   });
   return sizes;
 }

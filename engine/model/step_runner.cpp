@@ -184,6 +184,7 @@ Result<StepTicket> StepRunner::submit(const StepBatch& batch, const Recorded& st
   for (const params::SamplingRow& row : batch.sampling) {
     ticket.with_top |= row.top_logprobs > 0;
     ticket.with_mirostat |= has_stages(row);
+    ticket.judged |= is_judged(row);
   }
   ticket.with_similarity = !batch.compared.empty();
   HEARTH_TRY(boundary_.write(ticket.copy, batch.entering));
@@ -212,6 +213,7 @@ Status StepRunner::run_segments(const Recorded& step, size_t copy) {
 }
 
 Result<StepOutcome> StepRunner::wait(const StepTicket& ticket) {
+  if (ticket.judged) HEARTH_TRY(ticket.done.timeline->wait_promptly(ticket.done.value));
   HEARTH_TRY(finish(ticket.copy));
   const Sampled& sampled = sampled_[ticket.copy];
   HEARTH_TRY(sampled.results.invalidate());
