@@ -39,7 +39,7 @@ TEST(WeightShard, RangesAreEvenAndCoverEverything) {
         const ShardRange range = shard_range({.index = rank, .count = ranks}, 1000, unit);
         EXPECT_EQ(range.first, end);
         EXPECT_EQ(range.first % unit, 0u);
-        EXPECT_NEAR(static_cast<double>(range.size), 1000.0 / ranks, 2.0 * unit);
+        EXPECT_NEAR(static_cast<double>(range.size), 1000.0 / ranks, 2.0 * static_cast<double>(unit));
         end += range.size;
       }
       EXPECT_EQ(end, 1000u);
@@ -146,14 +146,15 @@ TEST(WeightShard, SaysWhatCannotBeDivided) {
   EXPECT_EQ(shard_error(*model_to_shard(info), 8),
             "llama: 4 heads over 2 KV heads cannot be divided over 8 ranks");
   info.mlp_width = 256;
-  info.kv_heads = 4;
   info.width = 256;
+  info.heads = 8;
+  info.kv_heads = 4;
+  info.head_size = 128;
   info.format = [](const std::string&) { return WeightFormat::kQ4K; };
   EXPECT_EQ(shard_error(*model_to_shard(info), 2),
             "llama: an MLP of 256 columns in blocks of 256 cannot be divided over 2 ranks");
   info.mlp_width = 512;
-  info.heads = 8;  // 4 KV heads with 2 heads of 32 each: 64 columns
-  info.head_size = 32;
+  info.head_size = 32;  // 4 KV heads with 2 heads each: 64 columns
   EXPECT_THAT(shard_error(*model_to_shard(info), 2),
               HasSubstr("4 KV heads in groups of 4, because of blocks of 256 weights, cannot"));
   info.format = [](const std::string&) { return WeightFormat::kQ8_0; };
