@@ -16,7 +16,8 @@ namespace hearth {
 namespace {
 
 // Rows that a part of a step must have to be worth reading the weights again. A CPU is limited by
-// arithmetic from a few rows on, a GPU from a few hundred.
+// arithmetic from a few rows on, a GPU from a few hundred; what decodes on GPUs is measured
+// instead.
 constexpr uint32_t kLeastCpuPartRows = 2;
 constexpr uint32_t kLeastGpuPartRows = 512;
 
@@ -87,10 +88,11 @@ Result<std::unique_ptr<RankGroup>> RankGroup::open(Instance& instance, const Mod
   group->own_links_ = make_in_process_links(ranks.count());
   group->link_ = group->own_links_.front().get();
   for (uint32_t rank = 1; rank < ranks.count(); ++rank)
-    group->threads_.emplace_back([&instance, &file, &options, &link = *group->own_links_[rank]] {
-      // Rank 0 hears of an error before the rank ends.
-      static_cast<void>(run_rank_worker(instance, link, file, options).ok());
-    });
+    group->threads_.emplace_back(
+        [&instance, &file, &options, &link = *group->own_links_[rank], rows = group->shared_rows_] {
+          // Rank 0 hears of an error before the rank ends.
+          static_cast<void>(run_rank_worker(instance, link, file, options, rows.get()).ok());
+        });
   return group;
 }
 
@@ -168,7 +170,12 @@ uint32_t RankGroup::swap_blocks(uint64_t bytes, uint64_t own_most) const {
   return static_cast<uint32_t>(std::min<uint64_t>(bytes / block_bytes, most));
 }
 
-Status RankGroup::load(const StepRunnerOptions& options) {
+Status RankGroup::load(const StepRunnerOptions& options, const ModelConfig& config) {
+  if (!own_links_.empty() && !exchange_) {
+    const uint64_t bytes = StepBoundary::bytes(config, bucket_size(options.limits.rows));
+    for (uint32_t rank = 0; rank + 1 < count(); ++rank)
+      shared_rows_->push_back(SharedRows::allocate(bytes));
+  }
   for (uint32_t rank = 1; rank < count(); ++rank) {
     RankTask task = share_task(rank);
     task.context = options.limits.context;
@@ -180,6 +187,17 @@ Status RankGroup::load(const StepRunnerOptions& options) {
   return {};
 }
 
+// Ranks on one card, or on the threads that one process has for its CPU, cannot compute at the same
+// time, so that dividing a step would only read the weights more often.
+uint32_t RankGroup::suitable_parts() const {
+  const bool one_process = !own_links_.empty();
+  for (size_t i = 0; i < offers_.size(); ++i)
+    for (size_t j = 0; j < i; ++j)
+      if (offers_[i].device_uuid == offers_[j].device_uuid && (!offers_[i].is_cpu || one_process))
+        return 1;
+  return count();
+}
+
 Status RankGroup::start(StepRunner& runner) {
   for (uint32_t rank = 1; rank < count(); ++rank) {
     HEARTH_ASSIGN(const Message message, receive_setup(rank));
@@ -187,14 +205,21 @@ Status RankGroup::start(StepRunner& runner) {
       return Error{ready.error().kind, fmt::format("rank {}: {}", rank, ready.error().message)};
   }
   RankExecutorOptions options{.slots = runner.options().slots};
+  options.parts = options_.ranks.parts > 0 ? options_.ranks.parts : suitable_parts();
   const bool cpu = std::ranges::all_of(offers_, &RankOffer::is_cpu);
   options.least_part_rows = cpu ? kLeastCpuPartRows : kLeastGpuPartRows;
+  options.measure_decoding = !cpu && options_.ranks.parts == 0;
   options.divides_layers = exchange_.has_value();
+  if (options.divides_layers) options.parts = 1;
   for (const RankRoom& room : rooms_) options.block_bytes += room.kv_bytes_per_block;
+  if (!offers_.front().is_cpu) {
+    link_->watch_closely(Channel::kIds);
+    link_->watch_closely(Channel::kSums);
+  }
   executor_ = std::make_unique<RankExecutor>(*link_, options);
   threads_.emplace_back([this, &runner] {
-    const Status ended =
-        exchange_ ? ShardLoop(*link_, runner, *exchange_).run() : RankLoop(*link_, runner).run();
+    const Status ended = exchange_ ? ShardLoop(*link_, runner, *exchange_).run()
+                                   : RankLoop(*link_, runner, runner.options().rows).run();
     if (ended.ok()) return;
     const std::lock_guard lock(loss_);
     lost_ = ended.error().message;

@@ -60,7 +60,10 @@ class RankGroup {
   // Host memory for swapped-out blocks, on all ranks together; `own_most` is rank 0's limit.
   uint32_t swap_blocks(uint64_t bytes, uint64_t own_most) const;
   // Tells the others to load their layers, while rank 0 loads its own.
-  Status load(const StepRunnerOptions& options);
+  Status load(const StepRunnerOptions& options, const ModelConfig& config);
+  // Memory for the rows between ranks of this process; empty if they are processes. Runners with
+  // StepRunnerOptions::rows need it. REQUIRES: load() succeeded.
+  std::shared_ptr<const SharedRowsList> shared_rows() const { return shared_rows_; }
   // Waits until all have loaded, and runs rank 0's layers on `runner`, which outlives the group.
   Status start(StepRunner& runner);
 
@@ -81,6 +84,8 @@ class RankGroup {
   Result<Message> receive_setup(uint32_t rank);
   // A task without anything but the rank's share.
   RankTask share_task(uint32_t rank) const;
+  // That a step is divided into.
+  uint32_t suitable_parts() const;
   template <class T>
   Result<T> named(uint32_t rank, Result<T> result) const;
 
@@ -88,6 +93,7 @@ class RankGroup {
   const SessionOptions& options_;
   std::vector<std::unique_ptr<Link>> own_links_;  // of threads
   Link* link_ = nullptr;                          // rank 0's
+  std::shared_ptr<SharedRowsList> shared_rows_ = std::make_shared<SharedRowsList>();
   std::vector<std::thread> threads_;
   std::vector<RankOffer> offers_;         // by rank
   std::vector<ModelShare> shares_;        // by rank

@@ -20,6 +20,7 @@ struct RankOptions {
   std::vector<uint32_t> layers;      // kLayers: one number per rank; empty: by their memory
   std::shared_ptr<Link> link;  // to ranks in other processes; null: they are threads of this one
   uint32_t ranks_here = 1;     // ranks on this machine, if they are processes
+  uint32_t parts = 0;          // that a step is divided into; 0: as suits the devices
 
   bool several() const { return link != nullptr || devices.size() > 1; }
   uint32_t count() const {

@@ -38,7 +38,7 @@ Status open_rank_device(RankDevice& own, Instance& instance, const SessionOption
 }
 
 Status load_layers(RankDevice& own, const ModelFile& file, const SessionOptions& options,
-                   const RankTask& task, RankExchange& exchange) {
+                   const RankTask& task, const RankRows& rows, RankExchange& exchange) {
   const ModelOptions model_options{.context = task.context, .held = task.held, .shard = task.shard};
   HEARTH_ASSIGN(own.model, Model::allocate(*own.device, file, model_options));
   StepLimits limits = step_limits(options, own.device->caps(), own.model->config().context);
@@ -48,6 +48,8 @@ Status load_layers(RankDevice& own, const ModelFile& file, const SessionOptions&
                                                 .slots = options.max_sequences,
                                                 .kv_blocks = task.kv_blocks,
                                                 .swap_blocks = task.swap_blocks,
+                                                .rows = rows,
+                                                .waits_promptly = true,
                                                 .exchange = &exchange}));
   if (options.prepare_steps) {
     own.preparation = prepare_steps(*own.device, *own.pipelines,
@@ -101,7 +103,7 @@ Result<RankRoom> rank_room(const DeviceCaps& caps, uint64_t free_bytes, const Mo
 }
 
 Status run_rank_worker(Instance& instance, Link& link, const ModelFile& file,
-                       const SessionOptions& options) {
+                       const SessionOptions& options, const SharedRowsList* rows) {
   LinkExchange exchange(link);
   RankDevice own;
   if (const Status opened = open_rank_device(own, instance, options, link.rank()); !opened.ok()) {
@@ -113,7 +115,8 @@ Status run_rank_worker(Instance& instance, Link& link, const ModelFile& file,
                        write_offer(RankOffer{.device = own.device->caps().name,
                                              .free_bytes = free_bytes,
                                              .fingerprint = rank_fingerprint(file),
-                                             .is_cpu = is_cpu(own.device->caps())})));
+                                             .is_cpu = is_cpu(own.device->caps()),
+                                             .device_uuid = own.device->caps().device_uuid})));
   for (;;) {
     HEARTH_ASSIGN(const Message message, link.receive(0, Channel::kSetup));
     HEARTH_ASSIGN(const RankTask task, read_task(message));
@@ -123,11 +126,17 @@ Status run_rank_worker(Instance& instance, Link& link, const ModelFile& file,
                     write_room(rank_room(own.device->caps(), free_bytes, file, options, task))));
       continue;
     }
-    const Status loaded = load_layers(own, file, options, task, exchange);
+    const RankRows shared = rows != nullptr ? rows_of_rank(*rows, link.rank()) : RankRows{};
+    const Status loaded = load_layers(own, file, options, task, shared, exchange);
     HEARTH_TRY(link.send(0, Channel::kSetup, write_ready(loaded)));
     HEARTH_TRY(loaded);
-    return task.shard.is_divided() ? ShardLoop(link, *own.runner, exchange).run()
-                                   : RankLoop(link, *own.runner).run();
+    const bool divided = task.shard.is_divided();
+    if (!is_cpu(own.device->caps())) {
+      link.watch_closely(divided ? Channel::kSums : Channel::kRows);
+      if (divided) link.watch_closely(Channel::kIds);
+    }
+    return divided ? ShardLoop(link, *own.runner, exchange).run()
+                   : RankLoop(link, *own.runner, shared).run();
   }
 }
 

@@ -144,10 +144,12 @@ Status Session::load(std::unique_ptr<ModelFile> file) {
   }
   const uint64_t free_bytes = rank_free_bytes(*device_, options_, 0);
   if (ranks_) {
-    HEARTH_ASSIGN(const ModelShare share, ranks_->divide({.device = device_->caps().name,
-                                                          .free_bytes = free_bytes,
-                                                          .fingerprint = rank_fingerprint(*file_),
-                                                          .is_cpu = is_cpu(device_->caps())}));
+    HEARTH_ASSIGN(const ModelShare share,
+                  ranks_->divide({.device = device_->caps().name,
+                                  .free_bytes = free_bytes,
+                                  .fingerprint = rank_fingerprint(*file_),
+                                  .is_cpu = is_cpu(device_->caps()),
+                                  .device_uuid = device_->caps().device_uuid}));
     HEARTH_ASSIGN(plan, plan_model(*file_, share.held, share.shard));
   }
 
@@ -191,15 +193,21 @@ Status Session::load(std::unique_ptr<ModelFile> file) {
   HEARTH_ASSIGN(model_, Model::allocate(*device_, *file_, model_options));
   const uint64_t most_swapped =
       most_kv_blocks(plan.config, limits.kv, device_->caps().limits.max_allocation_bytes);
-  const StepRunnerOptions runner_options{
+  StepRunnerOptions runner_options{
       .limits = limits,
       .slots = options_.max_sequences,
       .kv_blocks = memory_.kv_blocks,
       .swap_blocks = ranks_ ? ranks_->swap_blocks(options_.swap_bytes, most_swapped)
-                            : static_cast<uint32_t>(std::min(
-                                  options_.swap_bytes / memory_.kv_bytes_per_block, most_swapped)),
-      .exchange = ranks_ ? ranks_->exchange() : nullptr};
-  if (ranks_) HEARTH_TRY(ranks_->load(runner_options));
+                            : static_cast<uint32_t>(
+                                  std::min(options_.swap_bytes / memory_.kv_bytes_per_block,
+                                           most_swapped))};
+  if (ranks_) {
+    HEARTH_TRY(ranks_->load(runner_options, plan.config));
+    shared_rows_ = ranks_->shared_rows();
+    runner_options.rows = rows_of_rank(*shared_rows_, 0);
+    runner_options.waits_promptly = true;
+    runner_options.exchange = ranks_->exchange();
+  }
   HEARTH_ASSIGN(runner_, StepRunner::create(*device_, *pipelines_, *model_, runner_options));
   if (amateur_) {
     HEARTH_TRY(amateur_->allocate(*device_, *pipelines_, amateur_options(*runner_)));

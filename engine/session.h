@@ -122,6 +122,7 @@ class Session {
   StepRunner& runner() { return *runner_; }
   // Null: there is one device.
   const RankGroup* ranks() const { return ranks_.get(); }
+  RankGroup* ranks() { return ranks_.get(); }
   Device& device() { return *device_; }
   Instance& instance() { return *instance_; }
   PipelineStore& pipelines() { return *pipelines_; }
@@ -149,6 +150,7 @@ class Session {
   MemoryPlan memory_;
   std::unique_ptr<CompanionModel> draft_;  // null: there is none
   std::unique_ptr<Model> model_;
+  std::shared_ptr<const SharedRowsList> shared_rows_;  // that runners of ranks use
   std::unique_ptr<StepRunner> runner_;
   std::unique_ptr<CompanionModel> amateur_;            // null: there is none
   std::unique_ptr<AmateurExecutor> amateur_executor_;  // if there is one

@@ -100,7 +100,8 @@ Status StepRunner::allocate() {
                                             step_input_bytes(caps, config, limits,
                                                              attention_windows(config).size()),
                                             step_word_bytes(config, limits)));
-  HEARTH_ASSIGN(boundary_, StepBoundary::create(device_, config, bucket_size(limits.rows)));
+  HEARTH_ASSIGN(boundary_,
+                StepBoundary::create(device_, config, bucket_size(limits.rows), options_.rows));
   HEARTH_ASSIGN(meetings_, StepMeetings::create(device_, config, bucket_size(limits.rows),
                                                 std::bit_ceil(limits.logit_rows)));
   StepPlannerInfo planning{.caps = caps,
@@ -206,14 +207,17 @@ Status StepRunner::run_segments(const Recorded& step, size_t copy) {
   for (size_t i = 0; i < commands.size(); ++i) {
     HEARTH_ASSIGN(last_use_[copy], queue.submit(commands[i]));
     if (i == step.meetings.size()) break;
-    HEARTH_TRY(queue.wait(last_use_[copy]));
+    const TimelinePoint& done = last_use_[copy];
+    HEARTH_TRY(options_.waits_promptly ? done.timeline->wait_promptly(done.value)
+                                       : queue.wait(done));
     HEARTH_TRY(meetings_.meet(*options_.exchange, step.meetings[i]));
   }
   return {};
 }
 
 Result<StepOutcome> StepRunner::wait(const StepTicket& ticket) {
-  if (ticket.judged) HEARTH_TRY(ticket.done.timeline->wait_promptly(ticket.done.value));
+  if (ticket.judged || options_.waits_promptly)
+    HEARTH_TRY(ticket.done.timeline->wait_promptly(ticket.done.value));
   HEARTH_TRY(finish(ticket.copy));
   const Sampled& sampled = sampled_[ticket.copy];
   HEARTH_TRY(sampled.results.invalidate());

@@ -62,6 +62,10 @@ struct StepRunnerOptions {
   // outlive the runner.
   const Buffer* sampled_ids = nullptr;
   const StepPlanning* planning = nullptr;  // null: as usual. Must outlive the runner.
+  RankRows rows = {};  // memory that ranks share for hidden rows. Must outlive the runner.
+  // Another rank waits for every step, so that it must be noticed at once when one is done
+  // (Timeline::wait_promptly()).
+  bool waits_promptly = false;
   // Where the runner meets those of the other ranks within its steps, if the model is divided over
   // ranks by tensors. Must outlive the last step.
   RankExchange* exchange = nullptr;

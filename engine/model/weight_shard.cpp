@@ -53,7 +53,8 @@ Result<ShardRange> divide_group(const ModelFile& file, const TensorShard& shard,
   const uint64_t group = config.heads / config.kv_heads;
   const uint64_t unit = heads_per_unit(config.head_size, block);
   HEARTH_TRY(check_units(file, shard, config.kv_heads * (group / unit),
-                         fmt::format("{} heads over {} KV heads", config.heads, config.kv_heads)));
+                         fmt::format("{} heads over {} KV head{}", config.heads, config.kv_heads,
+                                     config.kv_heads == 1 ? "" : "s")));
   const ShardRange range =
       shard_range({.index = shard.index % sharing, .count = sharing}, group, unit);
   return ShardRange{.first = shard.index / sharing * group + range.first, .size = range.size};

@@ -20,7 +20,7 @@ Status LinkExchange::sum(std::span<const float> own, std::span<float> total) {
   ++number_;
   for (uint32_t rank = 0; rank < link_.ranks(); ++rank)
     if (rank != link_.rank())
-      HEARTH_TRY(link_.send(rank, Channel::kSums, write_rows({number_}, {}, own)));
+      HEARTH_TRY(link_.send(rank, Channel::kSums, write_rows({.step = number_}, {}, own)));
   messages_.resize(link_.ranks());
   sources_.assign(link_.ranks(), own);
   for (uint32_t rank = 0; rank < link_.ranks(); ++rank) {
@@ -49,7 +49,7 @@ Status LinkExchange::sum(std::span<const float> own, std::span<float> total) {
 Status LinkExchange::join(std::span<const float> own, uint32_t rows, std::span<float> all) {
   ++number_;
   if (link_.rank() != last_rank())
-    return link_.send(last_rank(), Channel::kSums, write_rows({number_}, {}, own));
+    return link_.send(last_rank(), Channel::kSums, write_rows({.step = number_}, {}, own));
   const size_t width = all.size() / rows;
   size_t column = 0;
   for (uint32_t rank = 0; rank < link_.ranks(); ++rank) {
@@ -75,7 +75,7 @@ void LinkExchange::give_up(const Error& error) {
   // If the link has failed, the others know.
   for (uint32_t rank = 0; rank < link_.ranks(); ++rank)
     if (rank != link_.rank())
-      static_cast<void>(link_.send(rank, Channel::kSums, write_rows({number_}, error, {})).ok());
+      static_cast<void>(link_.send(rank, Channel::kSums, write_rows({.step = number_}, error, {})).ok());
 }
 
 }  // namespace hearth

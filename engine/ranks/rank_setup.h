@@ -3,6 +3,7 @@
 // reports that it is ready. Plain data, and how it is written as messages. README.md has the order.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <string>
 
@@ -19,6 +20,7 @@ struct RankOffer {
   uint64_t free_bytes = 0;   // of its memory, for this rank
   uint64_t fingerprint = 0;  // of the model file and of how the program was built
   bool is_cpu = false;
+  std::array<uint8_t, 16> device_uuid = {};  // of the card
 };
 
 // Rank 0 to a rank: how much room is there, or, with `load`, begin.

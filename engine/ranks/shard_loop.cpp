@@ -13,6 +13,8 @@ Status ShardLoop::run() {
     if (command.verb == RankVerb::kStop) return {};
     if (command.verb == RankVerb::kStep)
       HEARTH_TRY(run_step(std::move(command)));
+    else if (command.verb == RankVerb::kReport)
+      HEARTH_TRY(link_.send(0, Channel::kSetup, write_times(std::exchange(times_, {}))));
     else
       carry_out(command);
   }
@@ -33,12 +35,20 @@ Status ShardLoop::read_ids_until(uint64_t step) {
 
 Result<StepOutcome> ShardLoop::compute(const StepBatch& batch) {
   HEARTH_TRY(failed_);
+  const double begin = rank_clock();
   HEARTH_ASSIGN(const StepTicket ticket, share_.submit(batch));
-  return share_.wait(ticket);
+  const double submitted = rank_clock();
+  Result<StepOutcome> outcome = share_.wait(ticket);
+  ++times_.steps;
+  times_.submit_seconds += submitted - begin;
+  times_.device_seconds += rank_clock() - submitted;
+  return outcome;
 }
 
 Status ShardLoop::run_step(RankCommand command) {
+  const double begin = rank_clock();
   HEARTH_TRY(read_ids_until(command.after));
+  times_.arrival_seconds += rank_clock() - begin;
   StepBatch& batch = command.batch;
   for (uint32_t& id : batch.ids) {
     if ((id & params::kSampledId) == 0) continue;
@@ -53,7 +63,7 @@ Status ShardLoop::run_step(RankCommand command) {
   }
   if (!is_last()) return {};
   const StepOutcome outcome = computed.ok() ? *computed : StepOutcome();
-  const Message ids = write_ids({command.step}, batch, outcome);
+  const Message ids = write_ids({.step = command.step}, batch, outcome);
   for (uint32_t rank = 0; rank < link_.ranks(); ++rank)
     HEARTH_TRY(link_.send(rank, Channel::kIds, ids));
   return link_.send(0, Channel::kResults, write_results(command.step, status, outcome));
@@ -78,6 +88,7 @@ void ShardLoop::carry_out(const RankCommand& command) {
       failed_ = share_.set_biases(command.slot, command.biases);
       break;
     case RankVerb::kStep:
+    case RankVerb::kReport:
     case RankVerb::kStop:
       break;
   }

@@ -10,6 +10,7 @@
 #include "engine/ranks/link.h"
 #include "engine/ranks/link_exchange.h"
 #include "engine/ranks/rank_command.h"
+#include "engine/ranks/rank_times.h"
 
 namespace hearth {
 
@@ -38,6 +39,7 @@ class ShardLoop {
   Status failed_;              // the first failure of this rank
   std::vector<uint32_t> ids_;  // the last sampled id by slot
   uint64_t ids_known_ = 0;     // the newest step whose ids were read
+  RankTimes times_;            // submitting a step includes all of it but its last segment
 };
 
 }  // namespace hearth

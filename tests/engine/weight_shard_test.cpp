@@ -39,7 +39,8 @@ TEST(WeightShard, RangesAreEvenAndCoverEverything) {
         const ShardRange range = shard_range({.index = rank, .count = ranks}, 1000, unit);
         EXPECT_EQ(range.first, end);
         EXPECT_EQ(range.first % unit, 0u);
-        EXPECT_NEAR(static_cast<double>(range.size), 1000.0 / ranks, 2.0 * static_cast<double>(unit));
+        EXPECT_NEAR(static_cast<double>(range.size), 1000.0 / ranks,
+                    2.0 * static_cast<double>(unit));
         end += range.size;
       }
       EXPECT_EQ(end, 1000u);
@@ -95,7 +96,7 @@ TEST(WeightShard, WeightsAndKvOfARankAreItsPart) {
   info.heads = 32;
   info.kv_heads = 8;
   info.head_size = 128;
-  info.mlp_width = 11008;  // 43 blocks
+  info.mlp_width = 14336;  // 56 blocks
   info.vocabulary = 32000;
   info.optional_weights = true;
   info.format = [](const std::string&) { return WeightFormat::kQ4K; };

@@ -80,8 +80,9 @@ Status bench_link(const ModelConfig& config, bool json) {
                both(cost.tensor_seconds, cost.tensor_pays_above()));
   }
   fmt::print(
-      "Copies to and from the devices come on top. A model that fits on one device is fastest "
-      "there; --split layers is for one that does not.\n");
+      "Copies to and from the devices come on top; ranks of one process share memory instead of "
+      "sending rows. A model that\nfits on one device is fastest there; --split layers is for one "
+      "that does not.\n");
   return {};
 }
 

@@ -70,6 +70,12 @@ void ModelOptionsGroup::declare_ranks(Options& options) {
            "Layers of each device, such as 20,12; by default, by their free memory")
       .check(problem_with_layers)
       .advanced();
+  options
+      .add("--parts N", &session.ranks.parts,
+           "Parts that a large step is divided into, so that ranks compute at the same time; 0: as "
+           "suits the devices")
+      .range(0, 64)
+      .advanced();
 }
 
 bool ModelOptionsGroup::is_other_rank() const { return may_have_ranks_ && mpi_rank() > 0; }
