@@ -76,10 +76,10 @@ void CompanionModel::add_memory(const DeviceCaps& caps, const StepLimits& of_mod
   request.companion_bytes_per_block += memory.kv_bytes_per_block;
 }
 
-Status CompanionModel::load(Device& device, PipelineStore& pipelines, StepRunnerOptions options) {
+Status CompanionModel::allocate(Device& device, PipelineStore& pipelines,
+                                StepRunnerOptions options) {
   options.limits = limits(options.limits);
-  HEARTH_ASSIGN(model_, Model::load(device, *file_, {.context = options.limits.context}));
-  HEARTH_TRY(file_->check_files());
+  HEARTH_ASSIGN(model_, Model::allocate(device, *file_, {.context = options.limits.context}));
   // The amateur's blocks have the numbers of the model's, so it needs them all.
   if (role_ == CompanionRole::kDraft)
     options.kv_blocks = static_cast<uint32_t>(std::min<uint64_t>(
@@ -87,6 +87,11 @@ Status CompanionModel::load(Device& device, PipelineStore& pipelines, StepRunner
                                           device.caps().limits.max_allocation_bytes)));
   HEARTH_ASSIGN(runner_, StepRunner::create(device, pipelines, *model_, options));
   return {};
+}
+
+Status CompanionModel::fill(Device& device) const {
+  HEARTH_TRY(model_->fill(device, *file_, {.context = model_->context()}));
+  return file_->check_files();
 }
 
 }  // namespace hearth

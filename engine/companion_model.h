@@ -41,9 +41,12 @@ class CompanionModel {
   // Adds what it takes to the request for the model's memory: weights, activations and as many KV
   // blocks as the model has.
   void add_memory(const DeviceCaps& caps, const StepLimits& of_model, MemoryRequest& request) const;
-  // Loads the weights and creates the runner, with limits() of the options' limits.
-  Status load(Device& device, PipelineStore& pipelines, StepRunnerOptions options);
-  // REQUIRES: load() succeeded.
+  // Allocates the weights and creates the runner, with limits() of the options' limits. No step may
+  // run before fill().
+  Status allocate(Device& device, PipelineStore& pipelines, StepRunnerOptions options);
+  // Loads the weights.
+  Status fill(Device& device) const;
+  // REQUIRES: allocate() succeeded.
   StepRunner& runner() { return *runner_; }
   const StepRunner& runner() const { return *runner_; }
 

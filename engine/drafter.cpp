@@ -190,7 +190,7 @@ uint32_t Drafter::find_slot(const DraftJob& job) {
 }
 
 bool Drafter::grow(Sequence& sequence, size_t tokens) {
-  const size_t wanted = (tokens + kTokensPerBlock - 1) / kTokensPerBlock;
+  const size_t wanted = blocks_for(tokens);
   while (sequence.blocks.size() < wanted) {
     if (free_.empty()) {
       Sequence* const other = oldest();

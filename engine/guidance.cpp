@@ -19,9 +19,7 @@ uint64_t longest_in_blocks(const GenerationRequest& request, uint32_t blocks) {
   const uint64_t own = request.prompt.size(), negative = negative_tokens(request);
   if (all < own + negative) return 0;
   // The last token is never computed. Each of the two may leave a block partly empty.
-  const auto taken = [](uint64_t tokens) {
-    return (tokens - 1 + kTokensPerBlock - 1) / kTokensPerBlock;
-  };
+  const auto taken = [](uint64_t tokens) { return blocks_for(tokens - 1); };
   uint64_t generated = (all - own - negative) / 2 + 1;
   while (generated > 1 && taken(own + generated) + taken(negative + generated) > blocks)
     --generated;

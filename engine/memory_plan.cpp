@@ -13,12 +13,10 @@ namespace {
 // The rest is for pipelines, command buffers, the driver and other programs.
 constexpr double kUsableShare = 0.95;
 
-uint64_t blocks_of(uint64_t tokens) { return (tokens + kTokensPerBlock - 1) / kTokensPerBlock; }
-
 // A larger pool would be useless: this holds every sequence at its longest, and as much again for
 // cached prefixes of finished requests.
 uint64_t useful_blocks(const StepLimits& limits) {
-  return 2 * uint64_t{limits.sequences} * blocks_of(limits.context);
+  return 2 * uint64_t{limits.sequences} * blocks_for(limits.context);
 }
 
 }  // namespace

@@ -7,9 +7,11 @@
 #include "engine/memory_plan.h"
 #include "engine/model/kv_cache.h"
 #include "engine/model/step_runner.h"
+#include "engine/prepare_steps.h"
 #include "engine/ranks/rank_loop.h"
-#include "runtime/device.h"
+#include "engine/ranks/shard_loop.h"
 #include "runtime/chain_check.h"
+#include "runtime/device.h"
 #include "runtime/fragment_check.h"
 #include "runtime/memory.h"
 #include "runtime/pipeline_cache.h"
@@ -36,8 +38,8 @@ Status open_rank_device(RankDevice& own, Instance& instance, const SessionOption
 }
 
 Status load_layers(RankDevice& own, const ModelFile& file, const SessionOptions& options,
-                   const RankTask& task) {
-  const ModelOptions model_options{.context = task.context, .held = task.held};
+                   const RankTask& task, const RankRows& rows, RankExchange& exchange) {
+  const ModelOptions model_options{.context = task.context, .held = task.held, .shard = task.shard};
   HEARTH_ASSIGN(own.model, Model::allocate(*own.device, file, model_options));
   StepLimits limits = step_limits(options, own.device->caps(), own.model->config().context);
   limits.context = task.context;
@@ -45,11 +47,13 @@ Status load_layers(RankDevice& own, const ModelFile& file, const SessionOptions&
                                                {.limits = limits,
                                                 .slots = options.max_sequences,
                                                 .kv_blocks = task.kv_blocks,
-                                                .swap_blocks = task.swap_blocks}));
+                                                .swap_blocks = task.swap_blocks,
+                                                .rows = rows,
+                                                .waits_promptly = true,
+                                                .exchange = &exchange}));
   if (options.prepare_steps) {
-    own.preparation =
-        start_step_preparation(*own.runner, *own.pipelines, own.device->caps(), options, nullptr);
-    own.runner->set_preparation(own.preparation.get());
+    own.preparation = prepare_steps(*own.device, *own.pipelines,
+                                    {{own.runner.get(), session_needs(options, limits)}}, nullptr);
   }
   HEARTH_TRY(own.model->fill(*own.device, file, model_options));
   HEARTH_TRY(file.check_files());
@@ -82,7 +86,7 @@ uint64_t rank_free_bytes(Device& device, const SessionOptions& options, uint32_t
 
 Result<RankRoom> rank_room(const DeviceCaps& caps, uint64_t free_bytes, const ModelFile& file,
                            const SessionOptions& options, const RankTask& task) {
-  HEARTH_ASSIGN(const ModelPlan plan, plan_model(file, task.held));
+  HEARTH_ASSIGN(const ModelPlan plan, plan_model(file, task.held, task.shard));
   StepLimits limits = step_limits(options, caps, plan.config.context);
   limits.context = task.context;
   const MemoryPlan memory =
@@ -99,7 +103,8 @@ Result<RankRoom> rank_room(const DeviceCaps& caps, uint64_t free_bytes, const Mo
 }
 
 Status run_rank_worker(Instance& instance, Link& link, const ModelFile& file,
-                       const SessionOptions& options) {
+                       const SessionOptions& options, const SharedRowsList* rows) {
+  LinkExchange exchange(link);
   RankDevice own;
   if (const Status opened = open_rank_device(own, instance, options, link.rank()); !opened.ok()) {
     HEARTH_TRY(link.send(0, Channel::kSetup, write_offer(opened.error())));
@@ -110,7 +115,8 @@ Status run_rank_worker(Instance& instance, Link& link, const ModelFile& file,
                        write_offer(RankOffer{.device = own.device->caps().name,
                                              .free_bytes = free_bytes,
                                              .fingerprint = rank_fingerprint(file),
-                                             .is_cpu = is_cpu(own.device->caps())})));
+                                             .is_cpu = is_cpu(own.device->caps()),
+                                             .device_uuid = own.device->caps().device_uuid})));
   for (;;) {
     HEARTH_ASSIGN(const Message message, link.receive(0, Channel::kSetup));
     HEARTH_ASSIGN(const RankTask task, read_task(message));
@@ -120,10 +126,17 @@ Status run_rank_worker(Instance& instance, Link& link, const ModelFile& file,
                     write_room(rank_room(own.device->caps(), free_bytes, file, options, task))));
       continue;
     }
-    const Status loaded = load_layers(own, file, options, task);
+    const RankRows shared = rows != nullptr ? rows_of_rank(*rows, link.rank()) : RankRows{};
+    const Status loaded = load_layers(own, file, options, task, shared, exchange);
     HEARTH_TRY(link.send(0, Channel::kSetup, write_ready(loaded)));
     HEARTH_TRY(loaded);
-    return RankLoop(link, *own.runner).run();
+    const bool divided = task.shard.is_divided();
+    if (!is_cpu(own.device->caps())) {
+      link.watch_closely(divided ? Channel::kSums : Channel::kRows);
+      if (divided) link.watch_closely(Channel::kIds);
+    }
+    return divided ? ShardLoop(link, *own.runner, exchange).run()
+                   : RankLoop(link, *own.runner, shared).run();
   }
 }
 

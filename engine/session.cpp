@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "engine/prepare_steps.h"
 #include "engine/rank_worker.h"
 #include "runtime/chain_check.h"
 #include "runtime/fragment_check.h"
@@ -143,12 +144,13 @@ Status Session::load(std::unique_ptr<ModelFile> file) {
   }
   const uint64_t free_bytes = rank_free_bytes(*device_, options_, 0);
   if (ranks_) {
-    HEARTH_ASSIGN(const LayerRange held,
+    HEARTH_ASSIGN(const ModelShare share,
                   ranks_->divide({.device = device_->caps().name,
                                   .free_bytes = free_bytes,
                                   .fingerprint = rank_fingerprint(*file_),
-                                  .is_cpu = is_cpu(device_->caps())}));
-    HEARTH_ASSIGN(plan, plan_model(*file_, held));
+                                  .is_cpu = is_cpu(device_->caps()),
+                                  .device_uuid = device_->caps().device_uuid}));
+    HEARTH_ASSIGN(plan, plan_model(*file_, share.held, share.shard));
   }
 
   StepLimits limits = step_limits(options_, device_->caps(), plan.config.context);
@@ -184,12 +186,14 @@ Status Session::load(std::unique_ptr<ModelFile> file) {
   if (const std::string notice = pool_notice(options_, memory_); !notice.empty()) log_line(notice);
 
   // Steps can be recorded before the weights are there, so their kernels are compiled meanwhile.
-  const ModelOptions model_options{
-      .context = limits.context, .held = plan.config.held, .progress = options_.progress};
+  const ModelOptions model_options{.context = limits.context,
+                                   .held = plan.config.held,
+                                   .shard = plan.config.shard,
+                                   .progress = options_.progress};
   HEARTH_ASSIGN(model_, Model::allocate(*device_, *file_, model_options));
   const uint64_t most_swapped =
       most_kv_blocks(plan.config, limits.kv, device_->caps().limits.max_allocation_bytes);
-  const StepRunnerOptions runner_options{
+  StepRunnerOptions runner_options{
       .limits = limits,
       .slots = options_.max_sequences,
       .kv_blocks = memory_.kv_blocks,
@@ -197,20 +201,26 @@ Status Session::load(std::unique_ptr<ModelFile> file) {
                             : static_cast<uint32_t>(
                                   std::min(options_.swap_bytes / memory_.kv_bytes_per_block,
                                            most_swapped))};
-  if (ranks_) HEARTH_TRY(ranks_->load(runner_options));
+  if (ranks_) {
+    HEARTH_TRY(ranks_->load(runner_options, plan.config));
+    shared_rows_ = ranks_->shared_rows();
+    runner_options.rows = rows_of_rank(*shared_rows_, 0);
+    runner_options.waits_promptly = true;
+    runner_options.exchange = ranks_->exchange();
+  }
   HEARTH_ASSIGN(runner_, StepRunner::create(*device_, *pipelines_, *model_, runner_options));
-  // An amateur's logits are known to the runner only later.
-  if (options_.prepare_steps && !amateur_) start_preparation();
-  HEARTH_TRY(model_->fill(*device_, *file_, model_options));
   if (amateur_) {
-    HEARTH_TRY(amateur_->load(*device_, *pipelines_, amateur_options(*runner_)));
+    HEARTH_TRY(amateur_->allocate(*device_, *pipelines_, amateur_options(*runner_)));
     amateur_executor_ = std::make_unique<AmateurExecutor>(*runner_, amateur_->runner());
   }
   if (draft_)
-    HEARTH_TRY(draft_->load(
+    HEARTH_TRY(draft_->allocate(
         *device_, *pipelines_,
         {.limits = limits, .slots = limits.sequences, .kv_blocks = memory_.kv_blocks}));
-  if (options_.prepare_steps && amateur_) start_preparation();
+  if (options_.prepare_steps) start_preparation();
+  HEARTH_TRY(model_->fill(*device_, *file_, model_options));
+  for (const auto* companion : {&draft_, &amateur_})
+    if (*companion) HEARTH_TRY((*companion)->fill(*device_));
   if (preparation_) HEARTH_TRY(preparation_->wait_for_minimum());
   return ranks_ ? ranks_->start(*runner_) : Status();
 }
@@ -224,28 +234,14 @@ Status Session::open_device() {
   return check_fragments(*device_, *pipelines_);
 }
 
-std::unique_ptr<StepPreparation> start_step_preparation(
-    StepRunner& runner, PipelineStore& pipelines, const DeviceCaps& caps,
-    const SessionOptions& session, std::function<void(const PreparationProgress&)> done) {
-  const StepLimits& limits = runner.options().limits;
-  const StepNeeds needs{.trees = session.speculation.method == SpeculationMethod::kTree,
-                        .mixes = true};  // requests may ask for guidance
-  StepPreparationOptions options{.minimum = minimum_buckets(limits, needs),
-                                 .rest = covering_buckets(limits, needs),
-                                 .threads = 0,
-                                 .done = std::move(done)};
-  // Drivers for CPUs create pipelines quickly and compile them when they first run. There a
-  // stand-in would cost more than it saves, so nothing runs before all pipelines are there.
-  if (is_cpu(caps)) std::swap(options.minimum, options.rest);
-  return std::make_unique<StepPreparation>(
-      pipelines, [&runner](const StepBucket& bucket) { return runner.pipelines_of(bucket); },
-      std::move(options));
-}
-
 void Session::start_preparation() {
-  preparation_ = start_step_preparation(*runner_, *pipelines_, device_->caps(), options_,
-                                        options_.prepared);
-  runner_->set_preparation(preparation_.get());
+  std::vector<PreparedRunner> runners{
+      {runner_.get(), session_needs(options_, runner_->options().limits)}};
+  for (const auto* companion : {&draft_, &amateur_})
+    if (*companion)
+      runners.push_back(
+          {&(*companion)->runner(), companion_needs(options_, (*companion)->role())});
+  preparation_ = prepare_steps(*device_, *pipelines_, runners, options_.prepared);
 }
 
 Status Session::open_text() {

@@ -90,11 +90,6 @@ bool has_draft_model(const SessionOptions& options);
 uint64_t bytes_to_plan_with(const DeviceCaps& caps, uint64_t free_bytes,
                             const SessionOptions& options);
 
-// Compiles the kernels of a runner's steps in the background. `done` is called once they are there.
-std::unique_ptr<StepPreparation> start_step_preparation(
-    StepRunner& runner, PipelineStore& pipelines, const DeviceCaps& caps,
-    const SessionOptions& options, std::function<void(const PreparationProgress&)> done);
-
 class Session {
  public:
   static Result<std::unique_ptr<Session>> open(std::unique_ptr<ModelFile> file,
@@ -111,7 +106,8 @@ class Session {
   // The options that engine() starts with. A caller that needs several engines one after the other
   // creates them over executor() with these, and does not call engine().
   EngineOptions engine_options() const;
-  // What an engine runs steps on: runner(), with the amateur's or the other ranks' if there are any.
+  // What an engine runs steps on: runner(), with the amateur's or the other ranks' if there are
+  // any.
   StepExecutor& executor();
 
   const ModelFile& file() const { return *file_; }
@@ -126,6 +122,7 @@ class Session {
   StepRunner& runner() { return *runner_; }
   // Null: there is one device.
   const RankGroup* ranks() const { return ranks_.get(); }
+  RankGroup* ranks() { return ranks_.get(); }
   Device& device() { return *device_; }
   Instance& instance() { return *instance_; }
   PipelineStore& pipelines() { return *pipelines_; }
@@ -153,6 +150,7 @@ class Session {
   MemoryPlan memory_;
   std::unique_ptr<CompanionModel> draft_;  // null: there is none
   std::unique_ptr<Model> model_;
+  std::shared_ptr<const SharedRowsList> shared_rows_;  // that runners of ranks use
   std::unique_ptr<StepRunner> runner_;
   std::unique_ptr<CompanionModel> amateur_;            // null: there is none
   std::unique_ptr<AmateurExecutor> amateur_executor_;  // if there is one

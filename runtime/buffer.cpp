@@ -10,6 +10,7 @@ Buffer& Buffer::operator=(Buffer&& other) noexcept {
   memory_ = std::exchange(other.memory_, nullptr);
   handle_ = std::exchange(other.handle_, nullptr);
   allocation_ = std::exchange(other.allocation_, nullptr);
+  imported_ = std::exchange(other.imported_, nullptr);
   bytes_ = std::exchange(other.bytes_, 0);
   address_ = std::exchange(other.address_, 0);
   mapped_ = std::exchange(other.mapped_, nullptr);

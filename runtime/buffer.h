@@ -48,6 +48,7 @@ class Buffer {
   uint64_t address() const { return address_; }  // a multiple of 256
   MemoryIntent intent() const { return intent_; }
   explicit operator bool() const { return handle_ != nullptr; }
+  bool is_imported() const { return imported_ != nullptr; }  // Memory::import_host()
 
   // The whole buffer, or a part of it.
   BufferSlice all() const;
@@ -75,6 +76,7 @@ class Buffer {
   Memory* memory_ = nullptr;
   VkBuffer handle_ = nullptr;
   VmaAllocation allocation_ = nullptr;
+  VkDeviceMemory imported_ = nullptr;  // instead of an allocation
   uint64_t bytes_ = 0, address_ = 0;
   std::byte* mapped_ = nullptr;
   MemoryIntent intent_ = MemoryIntent::kActivations;

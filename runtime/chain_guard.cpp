@@ -10,6 +10,7 @@
 #include "runtime/log.h"
 #include "runtime/memory.h"
 #include "runtime/queue.h"
+#include "runtime/rounding.h"
 
 namespace hearth {
 
@@ -39,7 +40,7 @@ void ChainGuard::close() {
 }
 
 uint64_t ChainGuard::address() const {
-  return (memory_.address() + kChainAlignment - 1) / kChainAlignment * kChainAlignment;
+  return round_up(memory_.address(), kChainAlignment);
 }
 
 BufferSlice ChainGuard::links() const {

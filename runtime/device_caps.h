@@ -61,9 +61,6 @@ struct DeviceFeatures {
 
   // Optional: used if supported.
   bool float16 = false;
-  bool int8 = false;
-  bool int16 = false;
-  bool storage8 = false;
   bool integer_dot = false;  // packed 4 x 8 bit, in hardware
   bool coopmat = false;      // VK_KHR_cooperative_matrix
   // Workgroups start in the order of their dispatches, so that a kernel may wait for an earlier one
@@ -86,6 +83,8 @@ struct DeviceLimits {
   uint64_t max_allocation_bytes = 1ull << 30;
   double timestamp_ns = 0;       // nanoseconds per GPU clock tick; 0: no timestamps
   uint32_t multiprocessors = 0;  // that run workgroups; 0: unknown
+  // Of host memory that the device can use as a buffer (Memory::import_host()); 0: it cannot.
+  uint64_t host_import_alignment = 0;
 };
 
 struct QueueFamilies {
@@ -102,6 +101,7 @@ struct DeviceCaps {
   std::string driver;  // name and version as reported by the driver
   uint32_t api_major = 0, api_minor = 0, api_patch = 0;
   std::array<uint8_t, 16> pipeline_cache_uuid = {};
+  std::array<uint8_t, 16> device_uuid = {};  // of the card, the same in every process
 
   // The subgroup size that a pipeline gets by default, and the range it may require.
   uint32_t subgroup_size = 0, min_subgroup_size = 0, max_subgroup_size = 0;

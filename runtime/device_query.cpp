@@ -13,6 +13,7 @@ namespace hearth {
 namespace {
 
 constexpr const char* kUsefulExtensions[] = {
+    VK_EXT_EXTERNAL_MEMORY_HOST_EXTENSION_NAME,
     VK_EXT_MEMORY_BUDGET_EXTENSION_NAME,
     VK_KHR_COOPERATIVE_MATRIX_EXTENSION_NAME,
     VK_KHR_PIPELINE_EXECUTABLE_PROPERTIES_EXTENSION_NAME,
@@ -186,14 +187,11 @@ FeatureChain::FeatureChain(const std::vector<const char*>& extensions) {
 
 void enable_features(const DeviceFeatures& features, FeatureChain& chain) {
   chain.core.features.shaderInt64 = features.int64;
-  chain.core.features.shaderInt16 = features.int16;
   chain.v11.storageBuffer16BitAccess = features.storage16;
   chain.v12.timelineSemaphore = features.timeline_semaphore;
   chain.v12.bufferDeviceAddress = features.buffer_device_address;
   chain.v12.hostQueryReset = VK_TRUE;
   chain.v12.shaderFloat16 = features.float16;
-  chain.v12.shaderInt8 = features.int8;
-  chain.v12.storageBuffer8BitAccess = features.storage8;
   chain.v12.vulkanMemoryModel = features.memory_model;
   chain.v12.vulkanMemoryModelAvailabilityVisibilityChains = features.memory_model_chains;
   chain.v13.synchronization2 = features.synchronization2;
@@ -217,9 +215,18 @@ DeviceCaps query_device(VkPhysicalDevice device, uint32_t index) {
   const std::vector<const char*> extensions = useful_extensions(device);
   VkPhysicalDeviceShaderSMBuiltinsPropertiesNV sm{
       .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_SM_BUILTINS_PROPERTIES_NV};
+  VkPhysicalDeviceExternalMemoryHostPropertiesEXT host_memory{
+      .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_EXTERNAL_MEMORY_HOST_PROPERTIES_EXT};
   VkPhysicalDeviceVulkan13Properties p13{
-      .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_3_PROPERTIES,
-      .pNext = contains(extensions, VK_NV_SHADER_SM_BUILTINS_EXTENSION_NAME) ? &sm : nullptr};
+      .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_3_PROPERTIES};
+  void** next = &p13.pNext;
+  const auto append = [&](auto& more, const char* extension) {
+    if (!contains(extensions, extension)) return;
+    *next = &more;
+    next = &more.pNext;
+  };
+  append(sm, VK_NV_SHADER_SM_BUILTINS_EXTENSION_NAME);
+  append(host_memory, VK_EXT_EXTERNAL_MEMORY_HOST_EXTENSION_NAME);
   VkPhysicalDeviceVulkan12Properties p12{
       .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_2_PROPERTIES, .pNext = &p13};
   VkPhysicalDeviceVulkan11Properties p11{
@@ -245,6 +252,7 @@ DeviceCaps query_device(VkPhysicalDevice device, uint32_t index) {
   caps.api_patch = VK_API_VERSION_PATCH(core.apiVersion);
   std::copy(std::begin(core.pipelineCacheUUID), std::end(core.pipelineCacheUUID),
             caps.pipeline_cache_uuid.begin());
+  std::copy(std::begin(p11.deviceUUID), std::end(p11.deviceUUID), caps.device_uuid.begin());
 
   caps.subgroup_size = p11.subgroupSize;
   caps.min_subgroup_size = p13.minSubgroupSize;
@@ -268,9 +276,6 @@ DeviceCaps query_device(VkPhysicalDevice device, uint32_t index) {
   f.memory_model = chain.v12.vulkanMemoryModel;
   f.memory_model_chains = chain.v12.vulkanMemoryModelAvailabilityVisibilityChains;
   f.float16 = chain.v12.shaderFloat16;
-  f.int8 = chain.v12.shaderInt8;
-  f.int16 = chain.core.features.shaderInt16;
-  f.storage8 = chain.v12.storageBuffer8BitAccess;
   f.integer_dot = p13.integerDotProduct4x8BitPackedSignedAccelerated;
   f.ordered_groups = starts_groups_in_order(caps);
   f.coopmat = chain.coopmat.cooperativeMatrix;
@@ -285,6 +290,7 @@ DeviceCaps query_device(VkPhysicalDevice device, uint32_t index) {
   // maxBufferSize limits the buffer, maxMemoryAllocationSize the memory under it.
   limits.max_allocation_bytes = std::min(p11.maxMemoryAllocationSize, p13.maxBufferSize);
   limits.multiprocessors = sm.shaderSMCount;
+  limits.host_import_alignment = host_memory.minImportedHostPointerAlignment;
   limits.timestamp_ns =
       core.limits.timestampComputeAndGraphics ? double{core.limits.timestampPeriod} : 0.0;
 

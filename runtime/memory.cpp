@@ -1,6 +1,7 @@
 #include "runtime/memory.h"
 
 #include <algorithm>
+#include <cassert>
 
 #include <fmt/format.h>
 
@@ -165,6 +166,92 @@ Result<Buffer> Memory::allocate(const BufferInfo& info) {
   return buffer;
 }
 
+Result<Buffer> Memory::import_host(std::span<std::byte> memory, std::string_view name) {
+  if (device_.lost()) return device_.lost_error();
+  const auto cannot = [&](std::string_view why) {
+    return Error{ErrorKind::kUnsupported, fmt::format("{} cannot use host memory for '{}': {}",
+                                                      device_.caps().name, name, why)};
+  };
+  const uint64_t alignment = device_.caps().limits.host_import_alignment;
+  if (alignment == 0) return cannot("it has no VK_EXT_external_memory_host");
+  assert(reinterpret_cast<uintptr_t>(memory.data()) % alignment == 0 &&
+         memory.size() % alignment == 0);
+  if (device_.faults().allocation.should_fail()) return cannot("a test injected this failure");
+
+  constexpr auto kHandle = VK_EXTERNAL_MEMORY_HANDLE_TYPE_HOST_ALLOCATION_BIT_EXT;
+  VkMemoryHostPointerPropertiesEXT pointer{
+      .sType = VK_STRUCTURE_TYPE_MEMORY_HOST_POINTER_PROPERTIES_EXT};
+  VkResult result =
+      vkGetMemoryHostPointerPropertiesEXT(device_.handle(), kHandle, memory.data(), &pointer);
+  if (result != VK_SUCCESS) return cannot(vulkan_result_name(result));
+
+  const uint32_t families[] = {static_cast<uint32_t>(device_.caps().queues.compute),
+                               static_cast<uint32_t>(device_.caps().queues.transfer)};
+  const bool shared = device_.has_transfer_queue();
+  const VkExternalMemoryBufferCreateInfo external{
+      .sType = VK_STRUCTURE_TYPE_EXTERNAL_MEMORY_BUFFER_CREATE_INFO, .handleTypes = kHandle};
+  const VkBufferCreateInfo buffer_info{
+      .sType = VK_STRUCTURE_TYPE_BUFFER_CREATE_INFO,
+      .pNext = &external,
+      .size = memory.size(),
+      .usage = VK_BUFFER_USAGE_TRANSFER_SRC_BIT | VK_BUFFER_USAGE_TRANSFER_DST_BIT,
+      .sharingMode = shared ? VK_SHARING_MODE_CONCURRENT : VK_SHARING_MODE_EXCLUSIVE,
+      .queueFamilyIndexCount = shared ? 2u : 0u,
+      .pQueueFamilyIndices = families,
+  };
+  Buffer buffer;
+  result = vkCreateBuffer(device_.handle(), &buffer_info, nullptr, &buffer.handle_);
+  if (result != VK_SUCCESS) return cannot(vulkan_result_name(result));
+  const auto give_up = [&](std::string_view why) {
+    vkDestroyBuffer(device_.handle(), buffer.handle_, nullptr);
+    buffer.handle_ = nullptr;
+    if (buffer.imported_ != nullptr) vkFreeMemory(device_.handle(), buffer.imported_, nullptr);
+    buffer.imported_ = nullptr;
+    return cannot(why);
+  };
+
+  VkMemoryRequirements needs;
+  vkGetBufferMemoryRequirements(device_.handle(), buffer.handle_, &needs);
+  if (needs.size > memory.size()) return give_up("the buffer would be larger than the memory");
+  const VkPhysicalDeviceMemoryProperties* properties = nullptr;
+  vmaGetMemoryProperties(allocator_, &properties);
+  constexpr VkMemoryPropertyFlags kWanted =
+      VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT | VK_MEMORY_PROPERTY_HOST_COHERENT_BIT;
+  const uint32_t allowed = pointer.memoryTypeBits & needs.memoryTypeBits;
+  uint32_t type = 0;
+  while (type < properties->memoryTypeCount &&
+         ((allowed >> type & 1) == 0 ||
+          (properties->memoryTypes[type].propertyFlags & kWanted) != kWanted))
+    ++type;
+  if (type == properties->memoryTypeCount) return give_up("no coherent type of memory fits");
+
+  const VkImportMemoryHostPointerInfoEXT import{
+      .sType = VK_STRUCTURE_TYPE_IMPORT_MEMORY_HOST_POINTER_INFO_EXT,
+      .handleType = kHandle,
+      .pHostPointer = memory.data()};
+  const VkMemoryAllocateInfo allocation{.sType = VK_STRUCTURE_TYPE_MEMORY_ALLOCATE_INFO,
+                                        .pNext = &import,
+                                        .allocationSize = memory.size(),
+                                        .memoryTypeIndex = type};
+  result = vkAllocateMemory(device_.handle(), &allocation, nullptr, &buffer.imported_);
+  if (result != VK_SUCCESS) return give_up(vulkan_result_name(result));
+  result = vkBindBufferMemory(device_.handle(), buffer.handle_, buffer.imported_, 0);
+  if (result != VK_SUCCESS) return give_up(vulkan_result_name(result));
+
+  buffer.memory_ = this;
+  buffer.bytes_ = memory.size();
+  buffer.intent_ = MemoryIntent::kReadback;
+  buffer.mapped_ = memory.data();
+  device_.set_name(VK_OBJECT_TYPE_BUFFER, buffer.handle_, name);
+
+  const std::lock_guard lock(mutex_);
+  IntentUse& use = use_[static_cast<size_t>(buffer.intent_)];
+  use.bytes += buffer.bytes_;
+  use.buffers += 1;
+  use.peak_bytes = std::max(use.peak_bytes, use.bytes);
+  return buffer;
+}
+
 void Memory::free(Buffer& buffer) {
   {
     const std::lock_guard lock(mutex_);
@@ -172,18 +259,26 @@ void Memory::free(Buffer& buffer) {
     use.bytes -= buffer.bytes_;
     use.buffers -= 1;
   }
-  vmaDestroyBuffer(allocator_, buffer.handle_, buffer.allocation_);
+  if (buffer.imported_ != nullptr) {
+    vkDestroyBuffer(device_.handle(), buffer.handle_, nullptr);
+    vkFreeMemory(device_.handle(), buffer.imported_, nullptr);
+  } else {
+    vmaDestroyBuffer(allocator_, buffer.handle_, buffer.allocation_);
+  }
   buffer.handle_ = nullptr;
   buffer.allocation_ = nullptr;
+  buffer.imported_ = nullptr;
 }
 
 Status Memory::flush(const Buffer& buffer) {
+  if (buffer.imported_ != nullptr) return {};  // it is coherent
   const VkResult result = vmaFlushAllocation(allocator_, buffer.allocation_, 0, VK_WHOLE_SIZE);
   if (result != VK_SUCCESS) return device_.error_from(result, "flushing host writes");
   return {};
 }
 
 Status Memory::invalidate(const Buffer& buffer) {
+  if (buffer.imported_ != nullptr) return {};
   const VkResult result = vmaInvalidateAllocation(allocator_, buffer.allocation_, 0, VK_WHOLE_SIZE);
   if (result != VK_SUCCESS) return device_.error_from(result, "reading back device writes");
   return {};

@@ -6,6 +6,7 @@
 #include <array>
 #include <memory>
 #include <mutex>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -58,6 +59,12 @@ class Memory {
   // The contents are undefined. A request for device memory beyond the driver's budget fails
   // instead of evicting other programs. The error says what was requested and what is free.
   Result<Buffer> allocate(const BufferInfo& info);
+
+  // Host memory as a buffer that is only copied from and to: it has no address for kernels. Several
+  // devices may import the same memory. Fails where the device cannot, or without
+  // DeviceLimits::host_import_alignment. REQUIRES: address and size are multiples of that; the
+  // memory outlives the buffer.
+  Result<Buffer> import_host(std::span<std::byte> memory, std::string_view name);
 
   MemoryUse use() const;
 

@@ -1,6 +1,8 @@
 #include "runtime/timeline.h"
 
 #include <algorithm>
+#include <chrono>
+#include <thread>
 #include <vector>
 
 #include <fmt/format.h>
@@ -68,6 +70,17 @@ Status Timeline::wait(uint64_t value, std::chrono::nanoseconds limit) const {
   }
   if (result != VK_SUCCESS) return device_.error_from(result, "waiting for the GPU");
   return {};
+}
+
+Status Timeline::wait_promptly(uint64_t value) const {
+  if (device_.caps().type == DeviceType::kCpu) return wait(value);
+  const auto end = std::chrono::steady_clock::now() + kPolling;
+  while (std::chrono::steady_clock::now() < end) {
+    HEARTH_ASSIGN(const uint64_t now, reached());
+    if (now >= value) return {};
+    std::this_thread::yield();
+  }
+  return wait(value);
 }
 
 void Timeline::collect() {

@@ -48,6 +48,11 @@ class Timeline {
   // Blocks until `value` is reached. If that takes longer than `limit`, the device hangs: it is
   // marked as lost, and that is the error. 0: gpu_patience() of the device.
   Status wait(uint64_t value, std::chrono::nanoseconds limit = {}) const;
+  // The same for a value without which the device has nothing to do: asks for it again and again,
+  // because a driver takes a while to wake up a thread. Keeps a core busy for up to kPolling, then
+  // waits as usual. CPU devices need their cores, so there it is wait().
+  static constexpr std::chrono::milliseconds kPolling{20};
+  Status wait_promptly(uint64_t value) const;
 
   // Holds `object` until `value` has been reached; collect() then destroys it.
   template <class T>

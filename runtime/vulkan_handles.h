@@ -12,6 +12,7 @@ using VkCommandBuffer = struct VkCommandBuffer_T*;
 static_assert(sizeof(void*) == 8, "Hearth needs a 64-bit platform");
 using VkSemaphore = struct VkSemaphore_T*;
 using VkBuffer = struct VkBuffer_T*;
+using VkDeviceMemory = struct VkDeviceMemory_T*;
 using VkCommandPool = struct VkCommandPool_T*;
 using VkPipeline = struct VkPipeline_T*;
 using VkPipelineLayout = struct VkPipelineLayout_T*;

@@ -8,6 +8,7 @@
 //   logit[r, v]  = -infinity                      for tokens that are not in the row's mask
 //   chunks[r, c]   = largest logit and its lowest id, smallest logit, sum of exp(logit - largest)
 //   segments[r, s] = key of the largest logit, and tallies[r] = 0, for sample_pick
+//   sums[r, c]     = with kStages, for rows with stages: SamplingSums, behind the chunks
 //   results[r]     = with kPickGreedy: the token with the largest logit, by the row's last workgroup;
 //                    for rows with kSamplingGiven, their given token
 //
@@ -23,6 +24,7 @@
 #include "common/sampling_reduce.glsl"
 #include "common/sampling_views.glsl"
 #include "common/sampling_summary.glsl"
+#include "common/stages_sums.glsl"
 #include "params/sample_scan.h"
 #include "common/last_workgroup.glsl"
 #include "common/chain_state.glsl"
@@ -34,6 +36,7 @@ layout(constant_id = 2) const uint kSegmentLanes = 1;
 // 1: every row is greedy and wants nothing else, so sample_pick does not run.
 layout(constant_id = 3) const uint kPickGreedy = 0;
 layout(constant_id = 4) const uint kExtras = 0;  // 1: rows may have paths, DRY penalties and masks
+layout(constant_id = 5) const uint kStages = 0;  // 1: rows may have stages
 const uint kSegments = gl_WorkGroupSize.x / kSegmentLanes;  // in flight at once
 const uint kLaneQuads = kSegmentQuads / kSegmentLanes;
 const bool kInRegisters = kLaneSegments == 1;  // keys stay in registers; otherwise logits are read twice
@@ -64,6 +67,23 @@ uvec2 weigh_quad(uvec4 keys, float largest) {
   return sum;
 }
 
+struct LaneSums {
+  uint count;
+  uint64_t steps, squares, moment;
+};
+
+void add_quad(uvec4 keys, float largest, inout LaneSums sums) {
+  [[unroll]] for (uint c = 0; c < 4; ++c) {
+    if (keys[c] <= kMinusInfinityKey) continue;
+    const float distance = largest - key_logit(keys[c]);
+    const uint steps = spread_steps(distance);
+    ++sums.count;
+    sums.steps += steps;
+    sums.squares += uint64_t(steps) * steps;
+    sums.moment += weight_moment(weight_of(distance), distance);
+  }
+}
+
 shared uint lane_keys[kSegmentLanes > 1 ? gl_WorkGroupSize.x : 1];  // each lane's largest key
 
 uvec4 segment_keys(uint64_t row_logits, uint segment, uint j) {
@@ -82,6 +102,19 @@ void pick_greedy(SamplingRow row, uint row_index, uint64_t chunks) {
   }
   if (row.id_index != kNoSlot) U32(params.ids).at[row.id_index] = result.id;
   SamplingResults(params.results).at[row_index] = result;
+}
+
+void report_sums(LaneSums sums, uint row_index, uint chunk) {
+  sums.count = workgroup_sum(sums.count);
+  sums.steps = workgroup_sum64(sums.steps);
+  sums.squares = workgroup_sum64(sums.squares);
+  sums.moment = workgroup_sum64(sums.moment);
+  if (gl_LocalInvocationID.x != 0) return;
+  const uint64_t to =
+      sums_of_row(params.chunks, gl_NumWorkGroups.y, row_index, gl_NumWorkGroups.x);
+  SamplingSumsOfChunks(to).at[chunk] =
+      SamplingSums(sums.count, uint(sums.steps), uint(sums.steps >> 32), uint(sums.squares),
+                   uint(sums.squares >> 32), uint(sums.moment), uint(sums.moment >> 32));
 }
 
 void scan(SamplingRow row) {
@@ -138,17 +171,25 @@ void scan(SamplingRow row) {
       workgroup_min(uvec2(best.key == chunk_key ? best.id : 0xffffffffu, best.lowest_key));
 
   uvec2 sum = uvec2(0);
+  LaneSums sums = LaneSums(0, 0ul, 0ul, 0ul);
+  const bool measures = kStages != 0 && (row.flags & kSamplingStages) != 0;
   if (chunk_key > kMinusInfinityKey) {
     const float largest = key_logit(chunk_key);
     if (kInRegisters) {
-      [[unroll]] for (uint j = 0; j < kLaneQuads; ++j) sum += weigh_quad(keys[j], largest);
+      [[unroll]] for (uint j = 0; j < kLaneQuads; ++j) {
+        sum += weigh_quad(keys[j], largest);
+        if (measures) add_quad(keys[j], largest, sums);
+      }
     } else {
-      [[dont_unroll]] for (uint i = 0; i < kLaneSegments * kSegmentQuads; ++i)
-        sum += weigh_quad(segment_keys(row_logits, first + i / kSegmentQuads * kSegments,
-                                       i % kSegmentQuads),
-                          largest);
+      [[dont_unroll]] for (uint i = 0; i < kLaneSegments * kSegmentQuads; ++i) {
+        const uvec4 quad = segment_keys(row_logits, first + i / kSegmentQuads * kSegments,
+                                        i % kSegmentQuads);
+        sum += weigh_quad(quad, largest);
+        if (measures) add_quad(quad, largest, sums);
+      }
     }
   }
+  if (measures) report_sums(sums, row_index, chunk);
   sum = workgroup_sum(sum);
   const uint64_t chunks = params.chunks + uint64_t(row_index) * gl_NumWorkGroups.x * 20;
   if (lane == 0)

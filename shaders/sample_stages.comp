@@ -4,8 +4,9 @@
 //
 // workgroups = [1, rows, 1]. A stage looks at the tokens that the stages before it kept, with their
 // probabilities at that point. A pass over a whole row costs far more than everything else, so a stage
-// makes one only if it has to, and reads only the segments that can matter. All sums are integer sums, so
-// the chosen token does not depend on the number of rows, lanes or subgroups.
+// makes one only if it has to, and reads only the segments that can matter: the sums over all tokens are
+// sample_scan's, and once few tokens are left they are in shared memory. All sums are integer sums, so the
+// chosen token does not depend on the number of rows, lanes or subgroups.
 #version 460
 #extension GL_GOOGLE_include_directive : require
 #extension GL_KHR_shader_subgroup_shuffle : require
@@ -17,8 +18,10 @@
 #include "common/sampling_list.glsl"
 #include "common/sampling_row.glsl"
 #include "common/sampling_summary.glsl"
+#include "common/stages_sums.glsl"
 #include "common/stages_warp.glsl"
 #include "common/stages_tokens.glsl"
+#include "common/stages_list.glsl"
 #include "params/sample_stages.h"
 #include "common/sampling_append.glsl"
 #include "common/chain_state.glsl"
@@ -76,35 +79,128 @@ struct Choice {
   float surprise;  // in bits, among the tokens kept
 };
 
-Choice choose(SamplingRow wanted, SamplingStages stages, Row row, uint best_key, float mu) {
-  Source source = Source(row, false, 0);
-  Kept kept = keep_everything(best_key);
+float bits_of_surprise(float distance, uint64_t total) {
+  return (distance + log_of_weight(total)) / kLn2;
+}
+
+bool xtc_applies(SamplingRow wanted, SamplingStages stages) {
+  return stages.xtc_odds == 0xffffffffu || random_bits(wanted, 1).x < stages.xtc_odds;
+}
+
+uint next_stage(uint64_t order) { return uint(order) & ((1u << kStageBits) - 1); }
+
+// Runs the rest of the stages on the list, which holds the kept tokens in no order.
+Choice choose_from_list(SamplingRow wanted, SamplingStages stages, Row row, Kept kept, uint count,
+                        uint64_t order, float mu) {
+  Range range = Range(0, count);
   Measures sums;
-  bool counted = false, weighed = false;  // whether the keys, and the weights, in `sums` are those of `kept`
-  bool loose = false;                     // no token has the key kept.first
-  bool above = false;                     // XTC: `kept` are only the tokens above its threshold
+  bool sorted = false, weighed = false;  // whether the weights in `sums` are those of the range
+  for (;; order >>= kStageBits) {
+    const uint stage = next_stage(order);
+    const bool draws = stage == kStageDraw, sigma = stage == kStageTopNSigma;
+    if (draws || !sorted) sort_range(range, draws);
+    sorted = true;
+    if (sigma || (needs_weights(stage, stages) && !weighed)) {
+      sums = measure_range(kept, row.top_logit, range, sigma ? kMeasureSpread : kMeasureWeights);
+      weighed = !sigma;
+    }
+    uint64_t total = 0;
+    if (draws || stage == kStageTopP || stage == kStageTypical)
+      total = add_up(kept, row.top_logit, range);
+
+    const Range before = range;
+    switch (stage) {
+      case kStageDraw: {
+        const uvec4 random = random_bits(wanted, 0);
+        const uint at = token_at(range, multiply_high(total, join_words(random.x, random.y)));
+        const float distance = listed_distance(kept, row.top_logit, at);
+        return Choice(list_keys[at], list_ids[at], range.end, bits_of_surprise(distance, total));
+      }
+      case kStageTopK: range.end = min(range.end, range.begin + max(stages.top_k, 1)); break;
+      case kStageTopP:
+        range.end = token_at(range, last_of_share(total, stages.top_p)) + 1;
+        break;
+      case kStageTypical: {
+        const float center = mean_distance(sums);
+        const uint64_t target = last_of_share(total, stages.typical_p);
+        const float reach = uintBitsToFloat(
+            deviation_at(kept, row.top_logit, range, center, target) + kLeastDeviation);
+        range.begin = begin_within(kept, row.top_logit, before, center, reach);
+        range.end = end_within(kept, row.top_logit, before, center, reach);
+        break;
+      }
+      case kStageTemperature:
+        scale(kept, row.top_logit,
+              1.0 / max(dynamic_temperature(stages, sums), kLeastTemperature));
+        weighed = false;
+        break;
+      case kStageSmoothing:
+        bend(kept, row.top_logit, stages.smoothing_square, stages.smoothing_cube);
+        weighed = false;
+        break;
+      case kStageXtc: {
+        // The least probable of those above the threshold is the first that stays.
+        const float limit = stage_limit(stage, stages, sums, mu);
+        if (!xtc_applies(wanted, stages) || limit < 0.0) break;
+        const uint end = end_within(kept, row.top_logit, range, 0.0, limit);
+        range.begin = first_with_key(range, list_keys[max(end, range.begin + 1) - 1]);
+        break;
+      }
+      default: {
+        const float limit = max(stage_limit(stage, stages, sums, mu), 0.0);
+        range.end = max(end_within(kept, row.top_logit, range, 0.0, limit), range.begin + 1);
+      }
+    }
+    if (range == before) continue;
+    weighed = false;
+    if (range.begin > before.begin) begin_at(kept, row.top_logit, list_keys[range.begin]);
+  }
+}
+
+// `sums` are those of the whole row.
+Choice choose(SamplingRow wanted, SamplingStages stages, Row row, uint best_key, Measures sums,
+              float mu) {
+  Kept kept = keep_everything(best_key);
+  // Whether the keys, the weights and the spread in `sums` are those of `kept`.
+  bool counted = true, weighed = true;
+  bool spread = original_distance(row.top_logit, row.lowest_key) <= kSigmaReach;
+  bool loose = false;       // no token has the key kept.first
+  bool above = false;       // XTC: `kept` are only the tokens above its threshold
+  bool listed = false;      // the list holds the kept tokens
+  bool tried = false;       // top_k: whether they have turned out to be too many for it
+  uint count = 0;           // of the list
   Cut last_before_xtc = kEverything;
   uint64_t order = join_words(stages.order_low, stages.order_high);
-  for (;;) {
-    const uint stage = uint(order) & ((1u << kStageBits) - 1);
+  while (!listed) {
+    const uint stage = next_stage(order);
     const bool draws = stage == kStageDraw, sigma = stage == kStageTopNSigma;
     const bool weighs = needs_weights(stage, stages) && !above;
+    if (stage == kStageTopK && stages.top_k <= kListTokens && !loose && !tried) {
+      Kept first = kept;
+      count = list_first(row, first, stages.top_k);
+      tried = true;
+      listed = count <= kListTokens;
+      if (listed) kept = first;
+      continue;
+    }
     // A pass that finds few tokens lists them, which saves a selection by weight more than it costs.
     const bool counts =
         loose || draws || above || (stage == kStageTopP && kept.last.key != kEverything.key);
-    if (sigma || (weighs && !weighed) || (counts && !counted)) {
-      const bool list = !source.listed && !above;
-      const uint what = loose ? kMeasureKeys
+    const bool few = counted && !above && sums.count <= kListTokens;
+    if (few || (sigma && !spread) || (weighs && !weighed) || (counts && !counted)) {
+      const uint what = loose || few ? kMeasureKeys
                         : sigma ? kMeasureSpread
                         : weighs ? kMeasureWeights
                                  : kMeasureKeys;
-      sums = measure(source, kept, what, list);
+      sums = measure(row, kept, what);
       counted = true;
       weighed = what == kMeasureWeights;
-      if (list && sums.count <= kListTokens) source = Source(row, true, sums.count);
-      if (loose) {
+      spread = what == kMeasureSpread;
+      count = sums.count;
+      listed = !above && count <= kListTokens;
+      if (loose) begin_at(kept, row.top_logit, sums.highest);
+      if (loose || listed) {
         loose = false;
-        begin_at(kept, row.top_logit, sums.highest);
         continue;
       }
     }
@@ -149,14 +245,12 @@ Choice choose(SamplingRow wanted, SamplingStages stages, Row row, uint best_key,
           break;
         }
         const float limit = stage_limit(stage, stages, sums, mu);
-        const bool applies = stages.xtc_odds == 0xffffffffu ||
-                             random_bits(wanted, 1).x < stages.xtc_odds;
-        changes = applies && limit >= 0.0;
+        changes = xtc_applies(wanted, stages) && limit >= 0.0;
         if (!changes) break;
         above = true;
         last_before_xtc = kept.last;
         keep_within(kept, row.top_logit, limit);
-        counted = weighed = false;
+        counted = weighed = spread = false;
         continue;
       }
       default:
@@ -166,7 +260,7 @@ Choice choose(SamplingRow wanted, SamplingStages stages, Row row, uint best_key,
     // A selection in the row's order ends among equal keys, which a second one tells apart by id.
     Kept among = kept;
     for (uint round = 0; selection.order != kNoSelection && round < 2; ++round) {
-      const Selected selected = select(source, among, selection);
+      const Selected selected = select(row, among, selection);
       if (!selected.found) break;
       if (selection.order == kByDeviation) {
         // Tokens that deviate equally stay together.
@@ -184,7 +278,7 @@ Choice choose(SamplingRow wanted, SamplingStages stages, Row row, uint best_key,
           const uint token = min(selected.ordinal, row.vocab - 1);
           const uint key = logit_key(U32(row.logits).at[token]);
           const float distance = kept_distance(kept, row.top_logit, key);
-          return Choice(key, token, sums.count, (distance + log_of_weight(selected.total)) / kLn2);
+          return Choice(key, token, sums.count, bits_of_surprise(distance, selected.total));
         }
         kept.last.id = selected.ordinal;
         break;
@@ -199,9 +293,10 @@ Choice choose(SamplingRow wanted, SamplingStages stages, Row row, uint best_key,
       among.last = kept.last;
       selection = Selection(kById, false, kTargetNumber, place, 0.0, 0.0, bits_of(row.vocab));
     }
-    if (changes || sigma) counted = weighed = false;
+    if (changes) counted = weighed = spread = false;
     order >>= kStageBits;
   }
+  return choose_from_list(wanted, stages, row, kept, count, order, mu);
 }
 
 // `precise`: added up in another order, the largest floats would swallow the sum.
@@ -233,7 +328,10 @@ void run_stages(SamplingRow wanted) {
   const bool in_slot = stages.mirostat_read_slot != kNoSlot;
   const float slot_mu = F32(params.mirostat).at[in_slot ? stages.mirostat_read_slot : 0];
   const float mu = in_slot ? slot_mu : stages.mirostat_mu;
-  const Choice choice = choose(wanted, stages, row, summary.best_key, mu);
+  const uint64_t chunk_sums =
+      sums_of_row(params.chunks, gl_NumWorkGroups.y, row_index, params.chunk_count);
+  const Measures all = measure_chunks(row, chunk_sums, params.chunk_count, summary.best_key);
+  const Choice choice = choose(wanted, stages, row, summary.best_key, all, mu);
 
   if (gl_LocalInvocationID.x == 0) {
     if (wanted.id_index != kNoSlot) U32(params.ids).at[wanted.id_index] = choice.id;

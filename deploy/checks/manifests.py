@@ -86,6 +86,33 @@ def _drain_problems(folder, documents):
     return problems
 
 
+def _container_problems(folder, documents):
+    """What a build or a run of the image would trip over."""
+    problems = []
+    with open(os.path.join(folder, "Containerfile"), encoding="utf-8") as file:
+        text = file.read()
+    with open(os.path.join(folder, "..", ".dockerignore"), encoding="utf-8") as file:
+        if "build/" not in file.read().split():
+            problems.append("COPY takes build/ along, whose CMake cache is another folder's")
+    user = re.search(r"^USER (\d+):(\d+)$", text, re.M)
+    if not user or f"--uid {user.group(1)} " not in text:
+        problems.append("USER is not the number of the user that was added")
+    for volume in re.findall(r"^VOLUME (\S+)$", text, re.M):
+        if not re.search(rf"install -d -o hearth -g hearth {re.escape(volume)}\s", text):
+            problems.append(f"{volume} would belong to root")
+    for document in documents:
+        if document["kind"] == "Deployment" and document["metadata"]["name"] == "hearth":
+            context = document["spec"]["template"]["spec"].get("securityContext", {})
+            if user and {context.get("runAsUser"), context.get("fsGroup")} != {int(user.group(1))}:
+                problems.append("Kubernetes runs it as another user than the Containerfile")
+    # The build stage runs these as they are.
+    for tool in re.findall(r"\b(tools/\w+)", text):
+        path = os.path.join(folder, "..", tool)
+        if not os.path.exists(path) and tool != "tools/hearth":
+            problems.append(f"there is no {tool}")
+    return problems
+
+
 def _compose_problems(folder, compose):
     problems = []
     services = compose["services"]
@@ -125,6 +152,9 @@ def check(folder):
         problems = _kubernetes_problems(documents) + _drain_problems(folder, documents)
         yield "kubernetes.yaml", not problems, "; ".join(problems) or \
             f"{len(documents)} objects fit together (our own check, not the schemas)"
+        problems = _container_problems(folder, documents)
+        yield "Containerfile", not problems, "; ".join(problems) or \
+            "what it copies and whom it runs as fit together (it was not built)"
         problems = _compose_problems(folder, compose)
         yield "compose.yaml", not problems, "; ".join(problems) or \
             f"{len(compose['services'])} services"

@@ -6,15 +6,14 @@
 
 #include "runtime/device.h"
 #include "runtime/memory.h"
+#include "runtime/rounding.h"
 
 namespace hearth {
 namespace {
 
 // Planes are aligned for the widest loads of any kernel.
 constexpr uint64_t kKvAlignment = 256;
-uint64_t aligned(uint64_t bytes) {
-  return (bytes + kKvAlignment - 1) / kKvAlignment * kKvAlignment;
-}
+uint64_t aligned(uint64_t bytes) { return round_up(bytes, kKvAlignment); }
 
 // The planes of a layer: keys, values, and their scales if the format has them.
 std::vector<uint32_t> layer_planes(const ModelConfig& config, KvFormat format) {

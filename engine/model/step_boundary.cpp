@@ -7,25 +7,43 @@
 
 namespace hearth {
 
-Result<StepBoundary> StepBoundary::create(Device& device, const ModelConfig& config,
-                                          uint32_t rows) {
+namespace {
+
+// The shared memory if there is some and the device can import it, else memory of its own.
+Result<Buffer> boundary_buffer(Device& device, const SharedRows* shared, size_t copy,
+                               const BufferInfo& info) {
+  if (shared != nullptr && shared->place(copy).size() >= info.bytes &&
+      device.caps().limits.host_import_alignment > 0 &&
+      SharedRows::kAlignment % device.caps().limits.host_import_alignment == 0) {
+    Result<Buffer> imported = device.memory().import_host(shared->place(copy), info.name);
+    if (imported.ok() || imported.error().kind == ErrorKind::kDeviceLost) return imported;
+  }
+  return device.memory().allocate(info);
+}
+
+}  // namespace
+
+Result<StepBoundary> StepBoundary::create(Device& device, const ModelConfig& config, uint32_t rows,
+                                          const RankRows& shared) {
+  static_assert(StepInputs::kCopies == SharedRows::kPlaces);
   StepBoundary boundary;
   boundary.width_ = config.width;
-  const uint64_t bytes = uint64_t{rows} * config.width * sizeof(float);
+  const uint64_t bytes = StepBoundary::bytes(config, rows);
   for (size_t copy = 0; copy < StepInputs::kCopies; ++copy) {
     if (!config.has_input()) {
-      HEARTH_ASSIGN(
-          boundary.entering_[copy],
-          device.memory().allocate(
-              {.bytes = bytes, .intent = MemoryIntent::kUpload, .name = "entering rows"}));
+      HEARTH_ASSIGN(boundary.entering_[copy], boundary_buffer(device, shared.entering, copy,
+                                                              {.bytes = bytes,
+                                                               .intent = MemoryIntent::kUpload,
+                                                               .name = "entering rows"}));
       // Rows of padding are copied, too, and must be numbers.
-      std::memset(boundary.entering_[copy].mapped(), 0, bytes);
+      if (!boundary.entering_[copy].is_imported())
+        std::memset(boundary.entering_[copy].mapped(), 0, bytes);
     }
     if (!config.has_output()) {
-      HEARTH_ASSIGN(
-          boundary.leaving_[copy],
-          device.memory().allocate(
-              {.bytes = bytes, .intent = MemoryIntent::kReadback, .name = "leaving rows"}));
+      HEARTH_ASSIGN(boundary.leaving_[copy], boundary_buffer(device, shared.leaving, copy,
+                                                             {.bytes = bytes,
+                                                              .intent = MemoryIntent::kReadback,
+                                                              .name = "leaving rows"}));
     }
   }
   return boundary;
@@ -47,6 +65,7 @@ void StepBoundary::record_leaving(CommandRecorder& recorder, size_t copy, const 
 
 Status StepBoundary::write(size_t copy, std::span<const float> rows) {
   if (rows.empty()) return {};
+  if (static_cast<const void*>(rows.data()) == entering_[copy].mapped()) return {};
   std::memcpy(entering_[copy].mapped(), rows.data(), rows.size_bytes());
   return entering_[copy].flush();
 }

@@ -8,6 +8,8 @@
 #include <cstdint>
 #include <limits>
 
+#include "runtime/rounding.h"
+
 namespace hearth {
 
 // What a step may need beyond plain decoding, as a set. Steps with other needs are recorded apart,
@@ -40,7 +42,7 @@ struct StepBucket {
 inline uint32_t bucket_size(uint32_t count) {
   if (count <= 8) return count;
   const uint32_t unit = std::bit_floor(count - 1) / 8 == 0 ? 1 : std::bit_floor(count - 1) / 8;
-  return static_cast<uint32_t>(std::min<uint64_t>((uint64_t{count} + unit - 1) / unit * unit,
+  return static_cast<uint32_t>(std::min<uint64_t>(round_up(uint64_t{count}, unit),
                                                   std::numeric_limits<uint32_t>::max()));
 }
 

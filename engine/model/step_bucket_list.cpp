@@ -17,6 +17,9 @@ constexpr uint8_t kSamplingNeeds[] = {0,
                                       kStepCommits | kStepStages,
                                       kStepRowExtras | kStepCommits | kStepStages};
 
+// A step of contrastive search. Its candidates are a tree, except in the first step of a prompt.
+constexpr uint8_t kCandidateNeeds = kStepRowExtras | kStepHidden;
+
 // The powers of two below the largest size, and that.
 template <class Visit>
 void for_doublings(uint32_t first, uint32_t largest, Visit visit) {
@@ -103,11 +106,13 @@ std::vector<StepBucket> minimum_buckets(const StepLimits& limits, const StepNeed
       buckets.push_back(bucket);
     }
   };
+  if (needs.trees) add(0, true);
+  if (!needs.extras) return buckets;
   for (const uint8_t extras : kSamplingNeeds)
     if (extras != 0) add(extras, false);
   add(kStepPools, false);
-  add(kStepHidden, false);
-  if (needs.trees) add(0, true);
+  if (needs.candidates)
+    for (const bool trees : {false, true}) add(kCandidateNeeds, trees);
   if (needs.mixes) add(kStepMixes, false);
   return buckets;
 }
@@ -149,17 +154,22 @@ std::vector<StepBucket> covering_buckets(const StepLimits& limits, const StepNee
   // Every number of logit rows, with everything that sampling may need.
   for_doublings(1, std::bit_ceil(std::min(limits.logit_rows, most_rows)), [&](uint32_t rows) {
     for (const uint8_t extras : kSamplingNeeds) {
+      if (extras != 0 && !needs.extras) continue;
       StepBucket bucket = choose_bucket(most_rows, 1, most_rows, rows);
       bucket.extras = extras;
       add(bucket);
     }
   });
   for_bucket_sizes(limits.rows, [&](uint32_t rows) {
-    if (rows > 1) add_mixed(rows, kStepPools, false);
-    if (rows > 1) add_mixed(rows, kStepHidden, false);
-    if (rows > 1 && needs.trees) add_mixed(rows, 0, true);
+    if (rows == 1) return;
+    if (needs.extras) add_mixed(rows, kStepPools, false);
+    if (needs.trees) add_mixed(rows, 0, true);
   });
   if (needs.mixes) add_mixed(most_rows, kStepMixes, false);
+  if (!needs.candidates) return buckets;
+  for_bucket_sizes(limits.rows, [&](uint32_t rows) {
+    for (const bool trees : {false, true}) add_mixed(rows, kCandidateNeeds, trees);
+  });
   return buckets;
 }
 

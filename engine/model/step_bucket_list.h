@@ -23,6 +23,9 @@ std::vector<StepBucket> stand_in_buckets(const StepBucket& bucket, const StepLim
 struct StepNeeds {
   bool trees = false;
   bool mixes = false;
+  bool candidates = false;  // of contrastive search: trees whose hidden states are compared
+  // Masks, penalties, sampling stages, embeddings. A draft or amateur model has none of them.
+  bool extras = true;
 };
 
 // All stand-ins, for everything that steps may need. With their kernels any step can run.

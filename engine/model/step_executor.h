@@ -21,6 +21,7 @@ struct StepTicket {
   uint32_t pools = 0;
   bool with_mirostat = false;
   bool with_similarity = false;
+  bool judged = false;  // the host decides on its tokens, and the device waits for that
   TimelinePoint done;
 };
 

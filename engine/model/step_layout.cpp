@@ -5,6 +5,7 @@
 #include "params/pool_rows.h"
 #include "params/sampling.h"
 #include "params/step.h"
+#include "runtime/rounding.h"
 
 namespace hearth {
 namespace {
@@ -16,7 +17,7 @@ struct Placer {
   uint64_t end = 0;
   template <class T>
   uint64_t place(uint64_t count) {
-    const uint64_t offset = (end + kInputAlignment - 1) / kInputAlignment * kInputAlignment;
+    const uint64_t offset = round_up(end, kInputAlignment);
     end = offset + count * sizeof(T);
     return offset;
   }

@@ -21,9 +21,16 @@ void lower_thread_priority() {
 
 }  // namespace
 
-StepPreparation::StepPreparation(PipelineStore& pipelines, Survey survey,
+StepPreparation::StepPreparation(PipelineStore& pipelines, const std::vector<PreparedSteps>& steps,
                                  StepPreparationOptions options)
-    : pipelines_(pipelines), survey_(std::move(survey)), options_(std::move(options)) {
+    : pipelines_(pipelines), options_(std::move(options)) {
+  const auto list = [&](const auto& survey, std::span<const StepBucket> buckets) {
+    for (const StepBucket& bucket : buckets)
+      surveys_.push_back([survey, bucket] { return survey(bucket); });
+  };
+  for (const PreparedSteps& each : steps) list(each.survey, each.minimum);
+  minimum_surveys_ = surveys_.size();
+  for (const PreparedSteps& each : steps) list(each.survey, each.rest);
   const unsigned threads =
       options_.threads != 0 ? options_.threads : std::max(1u, std::thread::hardware_concurrency());
   for (unsigned i = 0; i < threads; ++i) threads_.emplace_back([this] { work(); });
@@ -102,19 +109,21 @@ bool StepPreparation::work_once(std::unique_lock<std::mutex>& lock) {
     return true;
   }
   // The rest is listed after the minimum, so that the minimum is known.
-  const bool may_list = next_bucket_ < options_.minimum.size() || minimum_is_listed();
-  if (next_bucket_ == buckets() || !may_list) return false;
-  survey_next(lock);
+  const bool may_list = next_survey_ < minimum_surveys_ || minimum_is_listed();
+  if (next_survey_ < surveys_.size() && may_list) {
+    survey_next(lock);
+    return true;
+  }
+  if (cold_.empty() || warming_) return false;
+  warm_up_next(lock);
   return true;
 }
 
 void StepPreparation::survey_next(std::unique_lock<std::mutex>& lock) {
-  const size_t index = next_bucket_++;
-  const bool minimum = index < options_.minimum.size();
-  const StepBucket& bucket =
-      minimum ? options_.minimum[index] : options_.rest[index - options_.minimum.size()];
+  const size_t index = next_survey_++;
+  const bool minimum = index < minimum_surveys_;
   lock.unlock();
-  std::vector<PipelineInfo> infos = survey_(bucket);
+  std::vector<PipelineInfo> infos = surveys_[index]();
   lock.lock();
   for (PipelineInfo& info : infos) {
     if (!seen_.insert(info).second) continue;
@@ -138,19 +147,43 @@ void StepPreparation::compile(const PipelineInfo& info, std::unique_lock<std::mu
   else if (!lost)
     log_line(fmt::format("a kernel cannot be compiled: {}", pipeline.error().message));
   lock.lock();
-  if (lost) {
-    // No other one will be compiled, either; the engine says so.
-    stopping_ = true;
-    minimum_error_ = pipeline.error();
-    changed_.notify_all();
-    return;
-  }
+  if (lost) return stop(pipeline.error());
   if (!finished_.insert(info).second) return;
-  if (pipeline.ok()) ++ready_;
+  if (pipeline.ok() && options_.warm_up)
+    cold_.push_back(*pipeline);
+  else if (pipeline.ok())
+    ++ready_;
   if (minimum_.contains(info)) {
     --minimum_left_;
     if (!pipeline.ok() && !minimum_error_) minimum_error_ = pipeline.error();
   }
+  changed_.notify_all();
+}
+
+// Steps run meanwhile, and have the driver compile what they need themselves.
+void StepPreparation::warm_up_next(std::unique_lock<std::mutex>& lock) {
+  constexpr std::chrono::milliseconds kPause{20};
+  const Pipeline& pipeline = *cold_.front();
+  warming_ = true;
+  lock.unlock();
+  const Result<bool> warm = options_.warm_up(pipeline);
+  lock.lock();
+  warming_ = false;
+  if (!warm.ok() && warm.error().kind == ErrorKind::kDeviceLost) return stop(warm.error());
+  if (warm.ok() && !*warm) {
+    changed_.wait_for(lock, kPause);
+    return;
+  }
+  cold_.pop_front();
+  // Else the driver tries again when a step runs it, which then has the error.
+  if (warm.ok()) ++ready_;
+  changed_.notify_all();
+}
+
+void StepPreparation::stop(const Error& error) {
+  // No other one will be compiled, either; the engine says so.
+  stopping_ = true;
+  minimum_error_ = error;
   changed_.notify_all();
 }
 

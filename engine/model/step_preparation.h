@@ -4,6 +4,9 @@
 //
 // Which pipelines a bucket needs is found out by recording it without a device (`survey`), on the
 // same threads. Compiled code is saved as it grows. All functions may be called from any thread.
+//
+// Some drivers compile a kernel only when it first runs. For them `warm_up` follows, for one kernel
+// after the other; a kernel counts as ready after that.
 #pragma once
 
 #include <chrono>
@@ -31,20 +34,27 @@ struct PreparationProgress {
   double seconds = 0;  // so far, or in all
 };
 
-struct StepPreparationOptions {
+// The steps of one runner.
+struct PreparedSteps {
+  // The pipelines that steps of a bucket need; called from several threads at once.
+  std::function<std::vector<PipelineInfo>(const StepBucket&)> survey;
   std::vector<StepBucket> minimum, rest;
+};
+
+struct StepPreparationOptions {
   unsigned threads = 0;  // 0: one per core
   // Called once, when everything is compiled, on one of the threads.
-  std::function<void(const PreparationProgress&)> done;
+  std::function<void(const PreparationProgress&)> done = {};
+  // Makes the driver compile a pipeline that exists; false: not now, ask again later. Called by one
+  // thread at a time. Null: the driver has done so.
+  std::function<Result<bool>(const Pipeline&)> warm_up = {};
 };
 
 class StepPreparation {
  public:
-  // The pipelines that steps of a bucket need; called from several threads at once.
-  using Survey = std::function<std::vector<PipelineInfo>(const StepBucket&)>;
-
-  // Starts at once. `pipelines` outlives it.
-  StepPreparation(PipelineStore& pipelines, Survey survey, StepPreparationOptions options);
+  // Starts at once, with the minimum of all `steps`, then their rest. `pipelines` outlives it.
+  StepPreparation(PipelineStore& pipelines, const std::vector<PreparedSteps>& steps,
+                  StepPreparationOptions options);
   // Waits only for the pipelines that are being compiled.
   ~StepPreparation();
   StepPreparation(const StepPreparation&) = delete;
@@ -62,24 +72,32 @@ class StepPreparation {
   bool work_once(std::unique_lock<std::mutex>& lock);
   void survey_next(std::unique_lock<std::mutex>& lock);
   void compile(const PipelineInfo& info, std::unique_lock<std::mutex>& lock);
-  bool minimum_is_listed() const { return listed_ >= options_.minimum.size(); }
+  void warm_up_next(std::unique_lock<std::mutex>& lock);
+  // After an error that all other pipelines would have, too.
+  void stop(const Error& error);
+  bool minimum_is_listed() const { return listed_ >= minimum_surveys_; }
   bool minimum_is_ready() const { return minimum_is_listed() && minimum_left_ == 0; }
-  bool all_is_ready() const { return listed_ == buckets() && finished_.size() == seen_.size(); }
-  size_t buckets() const { return options_.minimum.size() + options_.rest.size(); }
+  bool all_is_ready() const {
+    return listed_ == surveys_.size() && finished_.size() == seen_.size() && cold_.empty();
+  }
   PreparationProgress progress_now() const;
 
   PipelineStore& pipelines_;
-  const Survey survey_;
+  std::vector<std::function<std::vector<PipelineInfo>()>>
+      surveys_;  // of the minimum, then the rest
+  size_t minimum_surveys_ = 0;
   const StepPreparationOptions options_;
   const std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
 
   mutable std::mutex mutex_;
   std::condition_variable changed_;
   bool stopping_ = false, announced_ = false;
-  size_t next_bucket_ = 0, listed_ = 0;    // of the minimum, then of the rest
+  size_t next_survey_ = 0, listed_ = 0;    // of surveys_
   std::set<PipelineInfo> seen_, minimum_;  // all, and those of the minimum
   std::set<PipelineInfo> finished_;        // compiled, or failed
   std::deque<PipelineInfo> queue_, urgent_;
+  std::deque<const Pipeline*> cold_;  // to be warmed up; `warming_`: a thread is at the first one
+  bool warming_ = false;
   size_t ready_ = 0, minimum_left_ = 0;
   std::optional<Error> minimum_error_;
   double seconds_ = 0;  // in all, once it is done

@@ -29,10 +29,11 @@ PickTables pick_tables(const DeviceCaps& caps, uint32_t vocab) {
   return much_shared(caps) ? PickTables{2048, 1024} : PickTables{1024, 512};
 }
 
-// The same for sample_stages, which has a second list beside the one that its bins use as scratch.
+// The same for sample_stages. A list of 2,048 tokens holds those of top_k 1000 and all that tie
+// with them.
 PickTables stages_tables(const DeviceCaps& caps) {
-  const uint32_t size = !is_cpu(caps) && much_shared(caps) ? 1024 : 512;
-  return {size, size};
+  if (is_cpu(caps) || !much_shared(caps)) return {512, 512};
+  return caps.limits.max_shared_bytes >= 49152 ? PickTables{2048, 2048} : PickTables{1024, 1024};
 }
 
 }  // namespace
@@ -72,13 +73,17 @@ SamplingPlan choose_sampling(const DeviceCaps& caps, const SamplingShape& shape)
         .groups = {.x = shares, .y = shape.rows}};
   if (shape.stages) {
     const PickTables lists = stages_tables(caps);
-    const uint32_t lanes = is_cpu(caps) ? caps.subgroup_size : group_size(caps, lists.list_tokens);
+    const uint32_t lanes =
+        is_cpu(caps) ? caps.subgroup_size : group_size(caps, std::min(1024u, lists.list_tokens));
+    plan.scan.pipeline.constants.push_back(1);
     plan.stages = {.pipeline = {.kernel = "sample_stages",
                                 .constants = {lanes, lists.bins, lists.list_tokens, scan_lanes}},
                    .groups = {.x = 1, .y = shape.rows}};
   }
-  const auto rounded = [](uint64_t bytes) { return (bytes + 255) / 256 * 256; };
-  plan.chunk_bytes = rounded(uint64_t{shape.rows} * plan.chunks * sizeof(params::SamplingChunk));
+  const auto rounded = [](uint64_t bytes) { return round_up(bytes, 256); };
+  const uint64_t chunk_bytes =
+      sizeof(params::SamplingChunk) + (shape.stages ? sizeof(params::SamplingSums) : 0);
+  plan.chunk_bytes = rounded(uint64_t{shape.rows} * plan.chunks * chunk_bytes);
   plan.segment_bytes = rounded(uint64_t{shape.rows} * plan.segments * 4);
   plan.tally_words = shares > 1 && !shape.greedy ? 2 + 2 * tables.bins : 0;
   plan.tally_bytes = rounded(uint64_t{shape.rows} * plan.tally_words * 4);

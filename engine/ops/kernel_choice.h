@@ -220,7 +220,7 @@ struct SamplingPlan {
   uint32_t chunks = 0, segments = 0;  // per row
   uint32_t chunk_tokens = 0;
   uint32_t tally_words = 0;    // per row; 0: one workgroup reads the row
-  uint64_t chunk_bytes = 0;    // scratch memory for chunks,
+  uint64_t chunk_bytes = 0;    // scratch memory for chunks, with stages also for their sums,
   uint64_t segment_bytes = 0;  // then for segments,
   uint64_t tally_bytes = 0;    // then for counts that workgroups share
 

@@ -3,11 +3,11 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <type_traits>
 
 #include "runtime/command_recorder.h"
 #include "runtime/device_caps.h"
 #include "runtime/pipeline.h"
+#include "runtime/rounding.h"
 
 namespace hearth {
 
@@ -15,15 +15,6 @@ struct KernelPlan {
   PipelineInfo pipeline;
   GroupCount groups;
 };
-
-template <class T>
-constexpr T divide_up(T a, std::type_identity_t<T> b) {
-  return a / b + (a % b != 0 ? 1 : 0);
-}
-template <class T>
-constexpr T round_up(T value, std::type_identity_t<T> unit) {
-  return divide_up(value, unit) * unit;
-}
 
 // CPU-type devices get kernels of their own: no barriers, wide loads, one invocation per row.
 inline bool is_cpu(const DeviceCaps& caps) { return caps.type == DeviceType::kCpu; }

@@ -25,6 +25,7 @@ class InProcessLink final : public Link {
   Result<Message> receive(uint32_t from, Channel channel) override {
     return own().take(from, channel);
   }
+  void watch_closely(Channel channel) override { own().watch_closely(channel); }
   bool ready(uint32_t from, Channel channel) override { return own().has(from, channel); }
   void fail(const std::string& reason) override {
     for (const std::unique_ptr<Inbox>& inbox : *inboxes_)

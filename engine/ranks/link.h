@@ -19,10 +19,12 @@ enum class Channel : uint8_t {
   kSetup,     // while ranks start: devices, layers, memory
   kCommands,  // rank 0 to all: steps, block moves, slots
   kRows,      // each rank to the next one: hidden rows
-  kIds,       // last rank to the first: sampled ids
+  kIds,       // last rank to those that embed them: sampled ids
   kResults,   // last rank to rank 0: what the engine gets of a step
+  kRowsRead,  // each rank to the one before: shared memory that it has read (rank_loop.h)
+  kSums,      // all ranks to all: their parts of sums, if they divide every layer
 };
-inline constexpr size_t kChannels = 5;
+inline constexpr size_t kChannels = 7;
 
 class Link {
  public:
@@ -38,6 +40,9 @@ class Link {
   // kDeviceLost after the messages that had already arrived. Any thread, but one thread per source
   // and channel.
   virtual Result<Message> receive(uint32_t from, Channel channel) = 0;
+  // From now on receive() notices messages of this channel at once, which costs the processor.
+  // Before any thread waits for one.
+  virtual void watch_closely(Channel channel) = 0;
   // Whether receive() would return at once.
   virtual bool ready(uint32_t from, Channel channel) = 0;
   // Gives up: receive() and send() fail with this reason from now on, here and on all other ranks.

@@ -42,8 +42,8 @@ uint32_t mpi_rank() { return started_by_mpirun() ? number_in("OMPI_COMM_WORLD_RA
 
 Result<std::unique_ptr<Link>> open_mpi_link() {
   return Error{ErrorKind::kUnsupported,
-               "mpirun started several ranks, but this build has no MPI; install libopenmpi-dev "
-               "and build again"};
+               "mpirun started several ranks, but this build has no MPI; run tools/setup "
+               "--all and build again"};
 }
 
 #else
@@ -61,8 +61,10 @@ constexpr auto kHeartbeatInterval = std::chrono::milliseconds(500);
 constexpr auto kWatchInterval = std::chrono::milliseconds(20);
 constexpr auto kShortestSleep = std::chrono::microseconds(10);
 constexpr auto kLongestSleep = std::chrono::milliseconds(1);
-// How long the last messages may take: a failure's to be sent, and everybody's farewell.
-constexpr auto kFarewell = std::chrono::seconds(2);
+// How long the last messages may take: a failure's to be sent; and everybody's farewell, which
+// waits for the slowest rank to end. A rank that died meanwhile is noticed by the watch.
+constexpr auto kLastSends = std::chrono::seconds(2);
+constexpr auto kFarewell = std::chrono::seconds(60);
 
 // Where a rank's process runs. Process ids mean something only within one namespace of one machine.
 struct Home {
@@ -128,6 +130,7 @@ class MpiLink final : public Link {
   Result<Message> receive(uint32_t from, Channel channel) override {
     return inbox_.take(from, channel);
   }
+  void watch_closely(Channel channel) override { inbox_.watch_closely(channel); }
   bool ready(uint32_t from, Channel channel) override { return inbox_.has(from, channel); }
   void fail(const std::string& reason) override {
     Message text(reason.size());
@@ -175,16 +178,16 @@ class MpiLink final : public Link {
   void run() {
     prctl(PR_SET_TIMERSLACK, 1UL);
     LinkClock::time_point active = LinkClock::now(), watched = active, beaten = active;
-    std::optional<LinkClock::time_point> until;
+    std::optional<LinkClock::time_point> left;  // since when it is leaving
     for (;;) {
       const bool moved = progress();
       const LinkClock::time_point now = LinkClock::now();
       if (moved) active = now;
       if (leaving_) {
-        if (!until) until = now + kFarewell;
+        if (!left) left = now;
         const std::lock_guard lock(mpi_);
         if (sending_.empty() && (all_left() || lost_)) return;
-        if (now > *until) return;
+        if (now - *left > (lost_ ? kLastSends : kFarewell)) return;
       }
       if (now - beaten > kHeartbeatInterval) {
         beaten = now;

@@ -25,6 +25,9 @@ Result<T> checked(T value, const MessageReader& reader) {
   return value;
 }
 
+// Instead of a place in shared memory: the rows are in the message.
+constexpr uint32_t kNoPlace = UINT32_MAX;
+
 }  // namespace
 
 Message write_step(uint64_t step, uint64_t after, const StepBatch& batch, StepPart part) {
@@ -58,6 +61,8 @@ Message write_history(uint32_t slot, std::span<const params::TokenCount> tokens)
 Message write_biases(uint32_t slot, std::span<const params::TokenBias> biases) {
   return MessageWriter().value(RankVerb::kSetBiases).value(slot).list(biases).take();
 }
+
+Message write_report() { return MessageWriter().value(RankVerb::kReport).take(); }
 
 Message write_stop() { return MessageWriter().value(RankVerb::kStop).take(); }
 
@@ -96,45 +101,61 @@ Result<RankCommand> read_command(const Message& message) {
     case RankVerb::kSetBiases:
       reader.value(command.slot).list(command.biases);
       break;
+    case RankVerb::kReport:
     case RankVerb::kStop:
       break;
   }
   return checked(std::move(command), reader);
 }
 
-Message write_rows(uint64_t step, const Status& status, std::span<const float> rows) {
+Message write_rows(const RowsHead& head, const Status& status, std::span<const float> rows) {
   constexpr size_t kHead = 64;  // more than comes before the rows
   MessageWriter writer;
-  writer.reserve(kHead + rows.size_bytes()).value(step);
+  writer.reserve(kHead + rows.size_bytes()).value(head);
   put_status(writer, status);
-  if (status.ok()) writer.list(rows);
+  if (status.ok()) writer.value(kNoPlace).list(rows);
   return writer.take();
+}
+
+Message write_rows_place(const RowsHead& head, uint32_t place, uint64_t floats) {
+  MessageWriter writer;
+  writer.value(head);
+  put_status(writer, {});
+  return writer.value(place).value(floats).take();
 }
 
 Result<RowsMessage> read_rows(Message message) {
   RowsMessage rows;
   rows.message = std::move(message);
   MessageReader reader(rows.message);
-  reader.value(rows.step);
+  RowsHead head;
+  reader.value(head);
+  rows.step = head.step;
+  rows.known = head.known;
   rows.status = take_status(reader);
-  if (rows.status.ok()) reader.view(rows.rows);
+  if (!rows.status.ok()) return checked(std::move(rows), reader);
+  uint32_t place = kNoPlace;
+  if (reader.value(place); place == kNoPlace)
+    reader.view(rows.rows);
+  else
+    reader.value(rows.floats), rows.place = place;
   return checked(std::move(rows), reader);
 }
 
-Message write_ids(uint64_t step, const StepBatch& batch, const StepOutcome& outcome) {
+Message write_ids(const RowsHead& head, const StepBatch& batch, const StepOutcome& outcome) {
   std::vector<SlotId> ids;
   for (size_t row = 0; row < outcome.sampled.size(); ++row) {
     const params::SamplingRow& how = batch.sampling[row];
     if ((how.flags & params::kSamplingActive) == 0 || how.id_index == params::kNoSlot) continue;
     ids.push_back({.slot = how.id_index, .id = outcome.sampled[row].id});
   }
-  return MessageWriter().value(step).list(ids).take();
+  return MessageWriter().value(head).list(ids).take();
 }
 
 Result<IdsMessage> read_ids(const Message& message) {
   MessageReader reader(message);
   IdsMessage ids;
-  reader.value(ids.step).list(ids.ids);
+  reader.value(ids.step).value(ids.known).list(ids.ids);
   return checked(std::move(ids), reader);
 }
 
@@ -156,6 +177,24 @@ Result<ResultsMessage> read_results(const Message& message) {
   results.status = take_status(reader);
   reader.list(results.sampled).list(results.top).list(results.pooled).list(results.mirostat);
   return checked(std::move(results), reader);
+}
+
+Message write_rows_read(uint64_t step) { return MessageWriter().value(step).take(); }
+
+Result<uint64_t> read_rows_read(const Message& message) {
+  MessageReader reader(message);
+  uint64_t step = 0;
+  reader.value(step);
+  return checked(step, reader);
+}
+
+Message write_times(const RankTimes& times) { return MessageWriter().value(times).take(); }
+
+Result<RankTimes> read_times(const Message& message) {
+  MessageReader reader(message);
+  RankTimes times;
+  reader.value(times);
+  return checked(times, reader);
 }
 
 }  // namespace hearth

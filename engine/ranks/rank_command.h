@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <utility>
@@ -11,6 +12,7 @@
 #include "engine/model/step_batch.h"
 #include "engine/model/step_executor.h"
 #include "engine/ranks/link.h"
+#include "engine/ranks/rank_times.h"
 #include "engine/scheduling/batch_plan.h"
 #include "params/sampling.h"
 #include "runtime/result.h"
@@ -24,6 +26,7 @@ enum class RankVerb : uint32_t {
   kSwapIn,
   kSetHistory,
   kSetBiases,
+  kReport,  // the rank's times since the last report, on Channel::kSetup
   kStop,
 };
 
@@ -45,17 +48,26 @@ Message write_step(uint64_t step, uint64_t after, const StepBatch& batch, StepPa
 Message write_moves(RankVerb verb, std::span<const BlockMove> moves);
 Message write_history(uint32_t slot, std::span<const params::TokenCount> tokens);
 Message write_biases(uint32_t slot, std::span<const params::TokenBias> biases);
+Message write_report();
 Message write_stop();
 Result<RankCommand> read_command(const Message& message);
 
 // The hidden rows that leave a rank, or why there are none.
 struct RowsMessage {
   uint64_t step = 0;
+  double known = 0;  // rank_clock() when the device was done
   Status status;
-  std::span<const float> rows;  // [rows, width], in the message
+  std::span<const float> rows;    // [rows, width], in the message
+  std::optional<uint32_t> place;  // or where they are in SharedRows, `floats` of them
+  uint64_t floats = 0;
   Message message;
 };
-Message write_rows(uint64_t step, const Status& status, std::span<const float> rows);
+struct RowsHead {
+  uint64_t step = 0;
+  double known = 0;
+};
+Message write_rows(const RowsHead& head, const Status& status, std::span<const float> rows);
+Message write_rows_place(const RowsHead& head, uint32_t place, uint64_t floats);
 Result<RowsMessage> read_rows(Message message);
 
 // The ids that a step sampled, by slot.
@@ -64,9 +76,10 @@ struct SlotId {
 };
 struct IdsMessage {
   uint64_t step = 0;
+  double known = 0;  // rank_clock() when the device was done
   std::vector<SlotId> ids;
 };
-Message write_ids(uint64_t step, const StepBatch& batch, const StepOutcome& outcome);
+Message write_ids(const RowsHead& head, const StepBatch& batch, const StepOutcome& outcome);
 Result<IdsMessage> read_ids(const Message& message);
 
 // What the engine gets of a step, with its own memory.
@@ -79,5 +92,12 @@ struct ResultsMessage {
 };
 Message write_results(uint64_t step, const Status& status, const StepOutcome& outcome);
 Result<ResultsMessage> read_results(const Message& message);
+
+// The number of a step whose shared rows were read.
+Message write_rows_read(uint64_t step);
+Result<uint64_t> read_rows_read(const Message& message);
+
+Message write_times(const RankTimes& times);
+Result<RankTimes> read_times(const Message& message);
 
 }  // namespace hearth

@@ -36,7 +36,9 @@ Status RankExecutor::send_part(const StepBatch& part) {
     if ((id & params::kSampledId) != 0)
       after = std::max(after, sampled_by_[id & ~params::kSampledId]);
   ++step_;
-  const Message layers = write_step(step_, after, part, StepPart::kLayers);
+  const Message layers =
+      write_step(step_, after, part,
+                 options_.divides_layers ? StepPart::kLayersAndSampling : StepPart::kLayers);
   for (uint32_t rank = 0; rank < last_rank(); ++rank)
     HEARTH_TRY(link_.send(rank, Channel::kCommands, layers));
   HEARTH_TRY(link_.send(last_rank(), Channel::kCommands,
@@ -49,13 +51,32 @@ Status RankExecutor::send_part(const StepBatch& part) {
 Result<StepTicket> RankExecutor::submit(const StepBatch& batch) {
   if (!batch.kept.empty() || !batch.compared.empty())
     return Error{ErrorKind::kUnsupported, "contrastive search is not available with --split"};
-  const std::vector<StepBatch> parts = divide_step(batch, link_.ranks(), options_.least_part_rows);
+  const std::vector<StepBatch> parts = divided(batch, submitted_[next_]);
   for (const StepBatch& part : parts) HEARTH_TRY(send_part(part));
   const StepTicket ticket{.copy = next_,
                           .logit_rows = static_cast<uint32_t>(batch.logit_rows.size())};
   submitted_[next_].parts = static_cast<uint32_t>(parts.size());
   next_ = (next_ + 1) % kStepsInFlight;
   return ticket;
+}
+
+std::vector<StepBatch> RankExecutor::divided(const StepBatch& batch, Submitted& step) {
+  step.submitted = rank_clock();
+  step.decoded_rows = 0;
+  const uint32_t rows = batch.rows();
+  if (!options_.measure_decoding || options_.parts == 1 || rows < options_.parts ||
+      batch.longest() > 1 || !is_plain_step(batch))
+    return divide_step(batch, options_.parts, options_.least_part_rows);
+  step.decoded_rows = rows;
+  return divide_step(batch, choice_.divides(rows) ? options_.parts : 1, 1);
+}
+
+void RankExecutor::measure(const Submitted& step) {
+  const double now = rank_clock();
+  // A step that was submitted after the one before was done did not keep the ranks busy.
+  if (step.decoded_rows > 0 && last_done_ > 0 && step.submitted < last_done_)
+    choice_.took(step.decoded_rows, step.parts > 1, now - last_done_);
+  last_done_ = step.decoded_rows > 0 ? now : 0;
 }
 
 Result<StepOutcome> RankExecutor::wait(const StepTicket& ticket) {
@@ -81,8 +102,19 @@ Result<StepOutcome> RankExecutor::wait(const StepTicket& ticket) {
     join(all.top, results.top, params::kMaxTopLogprobs);
     join(all.mirostat, results.mirostat, 1);
   }
+  measure(step);
   return StepOutcome{
       .sampled = all.sampled, .top = all.top, .pooled = all.pooled, .mirostat = all.mirostat};
+}
+
+Result<std::vector<RankTimes>> RankExecutor::times() {
+  HEARTH_TRY(send_to_all(write_report()));
+  std::vector<RankTimes> times;
+  for (uint32_t rank = 0; rank < link_.ranks(); ++rank) {
+    HEARTH_ASSIGN(const Message message, link_.receive(rank, Channel::kSetup));
+    HEARTH_ASSIGN(times.emplace_back(), read_times(message));
+  }
+  return times;
 }
 
 Status RankExecutor::fork_blocks(std::span<const BlockMove> moves) {

@@ -9,6 +9,7 @@
 
 #include "engine/model/step_executor.h"
 #include "engine/ranks/link.h"
+#include "engine/ranks/parts_choice.h"
 #include "engine/ranks/rank_command.h"
 
 namespace hearth {
@@ -16,9 +17,16 @@ namespace hearth {
 struct RankExecutorOptions {
   uint32_t slots = 0;
   uint64_t block_bytes = 0;  // of a KV block on all ranks together
-  // A step is divided into as many parts as there are ranks, if each has this many rows. Every part
-  // reads all weights again, so this pays only where a part is limited by arithmetic.
+  // A step is divided into at most this many parts, each with at least this many rows. Every part
+  // reads all weights again, so this pays only where ranks compute at the same time, and a part is
+  // limited by arithmetic.
+  uint32_t parts = 1;
   uint32_t least_part_rows = 1;
+  // Steps that only decode are divided if that was faster (parts_choice.h), whatever their size.
+  bool measure_decoding = false;
+  // Ranks divide every layer (shard_loop.h), so that all of them need all of a step. REQUIRES: one
+  // part.
+  bool divides_layers = false;
 };
 
 class RankExecutor final : public StepExecutor {
@@ -44,12 +52,19 @@ class RankExecutor final : public StepExecutor {
   // Hidden states stay on the last rank, where the engine cannot see whether there is room for
   // them.
   Status reserve_hidden(uint32_t slot, uint32_t tokens) override;
+  // Where the time of each rank went since the last call. Any thread, but one at a time.
+  Result<std::vector<RankTimes>> times();
 
  private:
   struct Submitted {
     uint32_t parts = 0;
+    uint32_t decoded_rows = 0;  // if it is a step whose time counts for the choice
+    double submitted = 0;       // rank_clock()
     ResultsMessage results;
   };
+  std::vector<StepBatch> divided(const StepBatch& batch, Submitted& step);
+  // Notes when a step was done.
+  void measure(const Submitted& step);
   uint32_t last_rank() const { return link_.ranks() - 1; }
   Status send_to_all(const Message& message);
   Status send_part(const StepBatch& part);
@@ -61,6 +76,8 @@ class RankExecutor final : public StepExecutor {
   uint64_t step_ = 0;                 // the last one's number; a part counts as a step
   std::vector<uint64_t> sampled_by_;  // by slot: the last step that sampled its id
   SwapTraffic traffic_;
+  PartsChoice choice_;
+  double last_done_ = 0;  // rank_clock() of the last step; 0: its time would not count
 };
 
 }  // namespace hearth

@@ -37,12 +37,14 @@ Result<T> read_result(const Message& message, Take take) {
 Message write_offer(const Result<RankOffer>& offer) {
   return write_result(offer, [](MessageWriter& writer, const RankOffer& value) {
     writer.text(value.device).value(value.free_bytes).value(value.fingerprint).value(value.is_cpu);
+    writer.value(value.device_uuid);
   });
 }
 
 Result<RankOffer> read_offer(const Message& message) {
   return read_result<RankOffer>(message, [](MessageReader& reader, RankOffer& value) {
     reader.text(value.device).value(value.free_bytes).value(value.fingerprint).value(value.is_cpu);
+    reader.value(value.device_uuid);
   });
 }
 

@@ -3,10 +3,12 @@
 // reports that it is ready. Plain data, and how it is written as messages. README.md has the order.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <string>
 
 #include "engine/model/layer_range.h"
+#include "engine/model/tensor_shard.h"
 #include "engine/ranks/link.h"
 #include "runtime/result.h"
 
@@ -18,11 +20,13 @@ struct RankOffer {
   uint64_t free_bytes = 0;   // of its memory, for this rank
   uint64_t fingerprint = 0;  // of the model file and of how the program was built
   bool is_cpu = false;
+  std::array<uint8_t, 16> device_uuid = {};  // of the card
 };
 
 // Rank 0 to a rank: how much room is there, or, with `load`, begin.
 struct RankTask {
   LayerRange held;
+  TensorShard shard;
   uint32_t context = 0;      // 0: the model's own
   uint32_t kv_blocks = 0;    // 0: as many as are useful and fit
   uint32_t swap_blocks = 0;  // if `load`

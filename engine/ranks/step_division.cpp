@@ -5,16 +5,6 @@
 namespace hearth {
 namespace {
 
-bool is_plain(const StepBatch& batch) {
-  if (batch.padding_rows > 0 || !batch.ancestors.empty() || !batch.commits.empty() ||
-      !batch.pools.empty() || !batch.kept.empty() || !batch.compared.empty())
-    return false;
-  if (!std::ranges::is_sorted(batch.logit_rows)) return false;
-  return std::ranges::none_of(batch.sampling, [](const params::SamplingRow& row) {
-    return row.path_mask != 0 || (row.flags & params::kSamplingMix) != 0;
-  });
-}
-
 // The part with the rows [begin, end).
 StepBatch rows_between(const StepBatch& batch, uint32_t begin, uint32_t end) {
   StepBatch part;
@@ -41,10 +31,20 @@ StepBatch rows_between(const StepBatch& batch, uint32_t begin, uint32_t end) {
 
 }  // namespace
 
+bool is_plain_step(const StepBatch& batch) {
+  if (batch.padding_rows > 0 || !batch.ancestors.empty() || !batch.commits.empty() ||
+      !batch.pools.empty() || !batch.kept.empty() || !batch.compared.empty())
+    return false;
+  if (!std::ranges::is_sorted(batch.logit_rows)) return false;
+  return std::ranges::none_of(batch.sampling, [](const params::SamplingRow& row) {
+    return row.path_mask != 0 || (row.flags & params::kSamplingMix) != 0;
+  });
+}
+
 std::vector<StepBatch> divide_step(const StepBatch& batch, uint32_t parts, uint32_t least_rows) {
   const uint32_t rows = batch.rows();
   parts = std::min(parts, rows / std::max(1u, least_rows));
-  if (parts <= 1 || !is_plain(batch)) return {batch};
+  if (parts <= 1 || !is_plain_step(batch)) return {batch};
   std::vector<StepBatch> divided;
   for (uint32_t i = 0; i < parts; ++i)
     divided.push_back(rows_between(batch, static_cast<uint32_t>(uint64_t{rows} * i / parts),

@@ -9,10 +9,12 @@
 
 namespace hearth {
 
+// Whether a step has nothing but plain rows: no trees, pooled rows, commits, padding or mixed rows.
+bool is_plain_step(const StepBatch& batch);
+
 // At most `parts` batches with nearly as many rows each and at least `least_rows`, in the order of
 // the step's rows; together they compute what `batch` does. A sequence may go on in the next part.
-// A batch that has more than plain rows (trees, pooled rows, commits, padding, rows that are mixed)
-// is one part.
+// A batch that is not plain is one part.
 std::vector<StepBatch> divide_step(const StepBatch& batch, uint32_t parts, uint32_t least_rows);
 
 }  // namespace hearth

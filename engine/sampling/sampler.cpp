@@ -136,6 +136,11 @@ Status mix_logits(params::SamplingRow& row, const LogitMix& mix) {
   return {};
 }
 
+bool is_judged(const params::SamplingRow& row) {
+  return (row.flags & params::kSamplingActive) != 0 && row.id_index == params::kNoSlot &&
+         (row.flags & params::kSamplingGiven) == 0;
+}
+
 bool has_extras(const params::SamplingRow& row) {
   return row.path_mask != 0 || (row.flags & (params::kSamplingMask | params::kSamplingDry)) != 0;
 }

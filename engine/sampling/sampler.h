@@ -55,6 +55,9 @@ struct LogitMix {
 // An error says which number is out of range.
 Status mix_logits(params::SamplingRow& row, const LogitMix& mix);
 
+// Whether only the host gets the row's token, to decide whether it stays.
+bool is_judged(const params::SamplingRow& row);
+
 // Whether the row has a path, DRY penalties or a mask; whether it is mixed; whether it has stages.
 bool has_extras(const params::SamplingRow& row);
 bool is_mixed(const params::SamplingRow& row);

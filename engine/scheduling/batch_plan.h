@@ -6,10 +6,17 @@
 #include <vector>
 
 #include "engine/ids.h"
+#include "params/paged_kv.h"
+#include "runtime/rounding.h"
 
 namespace hearth {
 
-inline constexpr std::uint32_t kTokensPerBlock = 16;
+inline constexpr std::uint32_t kTokensPerBlock = params::kBlockTokens;
+// Blocks that hold this many tokens.
+template <class T>
+constexpr T blocks_for(T tokens) {
+  return divide_up(tokens, kTokensPerBlock);
+}
 // Most proposed tokens of one sequence, because a row's ancestors are a 32-bit mask on the device.
 inline constexpr std::uint32_t kMaxProposed = 32;
 // The parent of a proposed token that follows the newest committed one.
@@ -71,16 +78,11 @@ struct BatchPlan {
     RequestId request = 0;
     std::uint32_t tokens = 0;  // found in the prefix cache
   };
-  struct Fork {
-    RequestId request = 0, parent = 0;
-    std::uint32_t tokens = 0;  // shared with the parent
-  };
   // Shadows are not listed here.
   std::vector<RequestId> admitted;             // new ones, and preempted ones that came back
   std::vector<RequestId> preempted_recompute;  // lost their blocks
   std::vector<RequestId> preempted_swap;
   std::vector<PrefixHit> prefix_hits;
-  std::vector<Fork> forks;
 
   std::uint32_t tokens() const {
     std::uint32_t sum = 0;

@@ -66,7 +66,6 @@ Scheduler::Scheduler(const SchedulerLimits& limits, const Policy& policy)
   plan_.preempted_recompute.reserve(slot_count_);
   plan_.preempted_swap.reserve(slot_count_);
   plan_.prefix_hits.reserve(slot_count_);
-  plan_.forks.reserve(slot_count_);
 }
 
 std::size_t reserved_block_ids(const SchedulerLimits& limits) {

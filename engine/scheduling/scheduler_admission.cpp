@@ -215,11 +215,7 @@ void Scheduler::start(Sequence& sequence, const Start& start) {
     if (start.hit_blocks > 0 && sequence.followed == nullptr) {
       plan_.prefix_hits.push_back({.request = sequence.id, .tokens = start.computed});
     }
-    if (start.parent != nullptr) {
-      ++totals_.forks;
-      plan_.forks.push_back(
-          {.request = sequence.id, .parent = start.parent->id, .tokens = start.computed});
-    }
+    if (start.parent != nullptr) ++totals_.forks;
   }
   if (policy_.kv == KvAllocation::kReserve)
     while (sequence.blocks.size() < start.need_blocks)

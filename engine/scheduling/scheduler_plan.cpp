@@ -12,10 +12,6 @@ namespace {
 // prompts cannot starve them.
 constexpr std::uint32_t kMostPromptSteps = 8;
 
-bool better_protected(const Sequence* a, const Sequence* b) {
-  return protection_rank(*a) < protection_rank(*b);
-}
-
 }  // namespace
 
 const BatchPlan& Scheduler::plan() {
@@ -65,7 +61,6 @@ void Scheduler::begin_step() {
   plan_.preempted_recompute.clear();
   plan_.preempted_swap.clear();
   plan_.prefix_hits.clear();
-  plan_.forks.clear();
   short_of_blocks_ = false;
   logit_rows_left_ = limits_.max_proposed;
   window_closes_.reset();
@@ -129,7 +124,7 @@ Sequence& Scheduler::victim(std::size_t first) const {
         if (a->blocks.size() != b->blocks.size()) return a->blocks.size() < b->blocks.size();
         break;
     }
-    return better_protected(a, b);
+    return is_better_protected(a, b);
   };
   return **std::max_element(running_.begin() + static_cast<std::ptrdiff_t>(first), running_.end(),
                             more_protected);
@@ -169,7 +164,7 @@ void Scheduler::choose_running(Phase phase) {
   if (policy_.kv == KvAllocation::kNone)
     std::sort(candidates_.begin() + 1, candidates_.end(), [](const Sequence* a, const Sequence* b) {
       return a->sampled_step != b->sampled_step ? a->sampled_step < b->sampled_step
-                                                : better_protected(a, b);
+                                                : is_better_protected(a, b);
     });
 
   if (padded) {
@@ -202,10 +197,10 @@ void Scheduler::keep_least_recent(std::uint32_t count) {
   if (policy_.layout == Layout::kPacked)
     std::erase_if(candidates_, [](const Sequence* sequence) { return sequence->in_prompt(); });
   std::sort(candidates_.begin(), candidates_.end(), [](const Sequence* a, const Sequence* b) {
-    return a->last_step != b->last_step ? a->last_step < b->last_step : better_protected(a, b);
+    return a->last_step != b->last_step ? a->last_step < b->last_step : is_better_protected(a, b);
   });
   candidates_.resize(count);
-  std::sort(candidates_.begin(), candidates_.end(), better_protected);
+  std::sort(candidates_.begin(), candidates_.end(), is_better_protected);
 }
 
 std::uint32_t Scheduler::chunk_limit(const Sequence& sequence, std::uint32_t tokens) const {

@@ -13,11 +13,6 @@
 
 namespace hearth {
 
-// Blocks that hold this many tokens.
-constexpr std::uint32_t blocks_for(std::uint32_t tokens) {
-  return (tokens + kTokensPerBlock - 1) / kTokensPerBlock;
-}
-
 enum class SequenceState : std::uint8_t {
   kWaiting,  // in the queue, without blocks: new, or preempted to recompute
   kSwapped,  // in the queue, its blocks in host memory

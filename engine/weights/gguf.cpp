@@ -24,7 +24,7 @@ constexpr std::uint64_t kLeastKeyBytes = 8 + 1 + 4 + 1;
 constexpr std::uint64_t kLeastTensorBytes = 8 + 1 + 4 + 8 + 4 + 8 + 2;
 constexpr std::uint64_t kLongestKey = 65535;
 constexpr std::uint64_t kLongestTensorName = 255;
-constexpr std::uint32_t kMaxDimensions = 4;
+constexpr std::uint32_t kMaxGgufDimensions = 4;
 constexpr std::uint64_t kLeastAlignment = 8, kMaxAlignment = 1 << 20;
 // The most blocks that the device layout can address.
 constexpr std::uint64_t kMaxBlocks = std::uint64_t{1} << 32;
@@ -212,9 +212,9 @@ Result<TensorEntry> read_tensor(ByteReader& reader) {
     return reader.error_here(fmt::format("the name of a tensor has {} bytes", name.size()));
   const std::string what = "tensor " + in_quotes(name);
   HEARTH_ASSIGN(const auto dimensions, reader.number<std::uint32_t>(what));
-  if (dimensions < 1 || dimensions > kMaxDimensions)
+  if (dimensions < 1 || dimensions > kMaxGgufDimensions)
     return reader.error_here(fmt::format("{} has {} dimensions", what, dimensions));
-  std::uint64_t shape[kMaxDimensions] = {1, 1, 1, 1};
+  std::uint64_t shape[kMaxGgufDimensions] = {1, 1, 1, 1};
   std::uint64_t weights = 1;
   for (std::uint32_t d = 0; d < dimensions; ++d) {
     HEARTH_ASSIGN(shape[d], reader.number<std::uint64_t>(what));

@@ -9,15 +9,12 @@
 #include <unistd.h>
 
 #include "engine/weights/in_quotes.h"
+#include "runtime/rounding.h"
 
 namespace hearth {
 namespace {
 
 constexpr std::uint32_t kVersion = 3;
-
-std::uint64_t aligned(std::uint64_t bytes, std::uint64_t alignment) {
-  return (bytes + alignment - 1) / alignment * alignment;
-}
 
 template <class T>
 void append_number(std::string& bytes, T value) {
@@ -117,9 +114,9 @@ std::string gguf_header(const GgufKeys& keys, std::span<const GgufTensorPlan> te
     if (dimensions > 2) append_number(header, std::uint64_t{tensor.matrices});
     append_number(header, format_info(tensor.format).ggml_type);
     append_number(header, offset);
-    offset += aligned(tensor.bytes(), alignment);
+    offset += round_up(tensor.bytes(), alignment);
   }
-  header.resize(aligned(header.size(), alignment), '\0');
+  header.resize(round_up(header.size(), alignment), '\0');
   return header;
 }
 
@@ -170,7 +167,7 @@ Status GgufWriter::write(std::span<const std::byte> bytes) {
   written_ += bytes.size();
   if (written_ < tensors_[tensor_].bytes()) return {};
   static constexpr char kZeros[kGgufDefaultAlignment] = {};
-  const std::uint64_t padding = aligned(written_, kGgufDefaultAlignment) - written_;
+  const std::uint64_t padding = round_up(written_, kGgufDefaultAlignment) - written_;
   ++tensor_;
   written_ = 0;
   return write_raw(kZeros, padding);

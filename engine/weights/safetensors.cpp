@@ -20,7 +20,7 @@ namespace {
 constexpr std::uint64_t kMaxHeaderBytes = 100'000'000;
 // {"dtype":"F32","shape":[1],"data_offsets":[0,4]} with a name of one letter, and its two commas.
 constexpr std::uint64_t kLeastEntryBytes = 50;
-constexpr std::size_t kMaxDimensions = 8;
+constexpr std::size_t kMaxTensorDimensions = 8;
 constexpr std::uint64_t kMaxWeights = std::uint64_t{1} << 32;
 
 std::optional<WeightFormat> format_of(std::string_view dtype) {
@@ -33,7 +33,7 @@ std::optional<WeightFormat> format_of(std::string_view dtype) {
 // One entry of the header while it is being parsed.
 struct Entry {
   std::string name, dtype;
-  std::array<std::uint64_t, kMaxDimensions> shape{};
+  std::array<std::uint64_t, kMaxTensorDimensions> shape{};
   std::size_t dimensions = 0;
   std::array<std::uint64_t, 2> offsets{};
   std::size_t offset_count = 0;
@@ -100,7 +100,7 @@ class HeaderReader : public nlohmann::json_sax<nlohmann::json> {
   bool number_unsigned(std::uint64_t value) override {
     if (!in_array_) return fail("has a number where none belongs");
     if (field_ == Field::kShape) {
-      if (entry_.dimensions == kMaxDimensions) return fail("has too many dimensions");
+      if (entry_.dimensions == kMaxTensorDimensions) return fail("has too many dimensions");
       entry_.shape[entry_.dimensions++] = value;
     } else {
       if (entry_.offset_count == 2) return fail("has more than two offsets");

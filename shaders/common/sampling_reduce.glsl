@@ -93,6 +93,11 @@ uint64_t join_64(uvec4 limbs) {
 
 uint64_t subgroup_sum64(uint64_t value) { return join_64(subgroupAdd(limbs_of_64(value))); }
 
+uint64_t workgroup_sum64(uint64_t value) {
+  const uvec4 limbs = limbs_of_64(value);
+  return join_64(uvec4(workgroup_sum(limbs.xy), workgroup_sum(limbs.zw)));
+}
+
 // Of this lane and all before it.
 uint64_t subgroup_running_sum64(uint64_t value) {
   return join_64(subgroupInclusiveAdd(limbs_of_64(value)));

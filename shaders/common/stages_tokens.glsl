@@ -1,52 +1,28 @@
-// Passes over the tokens that the stages so far have kept: over the row in memory, until they are few
-// enough for a list in shared memory, and then over the list, which is in no order. All results are sums
-// of integers, smallest or largest values, so they do not depend on who adds what when. Every invocation
-// of the workgroup must call these functions, with the same arguments.
+// Passes over the tokens of a row in memory that the stages so far have kept. A pass that finds few enough
+// of them lists them in shared memory, where stages_list.glsl goes on. All results are sums of integers,
+// smallest or largest values, so they do not depend on who adds what when. Every invocation of the
+// workgroup must call these functions, with the same arguments.
 //
-// Include after sampling_list.glsl, of which only the bins are used, and stages_warp.glsl.
+// Include after sampling_list.glsl, sampling_summary.glsl, stages_sums.glsl and stages_warp.glsl.
 #ifndef HEARTH_STAGES_TOKENS_GLSL
 #define HEARTH_STAGES_TOKENS_GLSL
 
 layout(constant_id = 3) const uint kScanLanes = 128;  // sample_scan's
 
-shared uint kept_keys[kListTokens], kept_ids[kListTokens];
-shared uint kept_count;  // tokens found for the list; if more than kListTokens, it is not used
-
-struct Source {
-  Row row;
-  bool listed;  // read from the list
-  uint count;   // of the list
-};
-
-// A source is read in groups, one lane each: a segment of the row, or four tokens of the list.
-uint group_count(Source source) {
-  return source.listed ? (source.count + 3) / 4 : source.row.segment_count;
-}
-uint group_quads(Source source) { return source.listed ? 1 : kSegmentQuads; }
-// Whether no token of the group can matter: all keys are below `least_key`, or no id begins with `digits`
+// Whether no token of the segment can matter: all keys are below `least_key`, or no id begins with `digits`
 // (all but its last `shift` bits). The quads of kScanLanes neighbouring segments are interleaved.
-bool skips_group(Source source, uint group, uint least_key, bool by_id, uint digits, uint shift) {
-  if (source.listed) return false;
+bool skips_segment(Row row, uint segment, uint least_key, bool by_id, uint digits, uint shift) {
   const uint together = kScanLanes * kSegmentQuads * 4;
-  const uint first_id = group / kScanLanes * together, last_id = first_id + together - 1;
+  const uint first_id = segment / kScanLanes * together, last_id = first_id + together - 1;
   if (by_id && ((last_id >> shift) < digits || (first_id >> shift) > digits)) return true;
-  return U32(source.row.segments).at[group] < least_key;
+  return U32(row.segments).at[segment] < least_key;
 }
 
 // The keys and ids of four tokens. Places without a token have a key that is never kept.
-uvec4 load_keys(Source source, uint group, uint j, out uvec4 ids) {
-  if (source.listed) {
-    uvec4 keys;
-    [[unroll]] for (uint c = 0; c < 4; ++c) {
-      const uint at = min(group * 4 + c, kListTokens - 1);
-      keys[c] = group * 4 + c < source.count ? kept_keys[at] : kMinusInfinityKey;
-      ids[c] = kept_ids[at];
-    }
-    return keys;
-  }
-  const uint quad = segment_quad(group, j, kScanLanes);
+uvec4 load_keys(Row row, uint segment, uint j, out uvec4 ids) {
+  const uint quad = segment_quad(segment, j, kScanLanes);
   ids = quad * 4 + uvec4(0, 1, 2, 3);
-  return quad_keys(load_quad(source.row.logits, quad, source.row.vocab));
+  return quad_keys(load_quad(row.logits, quad, row.vocab));
 }
 
 struct Measures {
@@ -61,9 +37,6 @@ struct Measures {
 const uint kMeasureKeys = 0;  // only the first three, which is much less work
 const uint kMeasureWeights = 1;
 const uint kMeasureSpread = 2;
-
-const float kSigmaUnits = 16384.0;
-const float kSigmaReach = 256.0;  // distances beyond this count as this, so that the sums fit
 
 // The sums of all subgroups: the count, the highest key, the complement of the lowest one, and eight limbs
 // of 16 bits, so that no sum of up to 1024 lanes overflows.
@@ -80,23 +53,23 @@ uint64_t measured_limbs(uint first) {
                        measured[first + 3]));
 }
 
-// Measures the kept tokens, and lists them if `list` is set and they are few enough.
-Measures measure(Source source, Kept kept, uint what, bool list) {
+// Measures the kept tokens, and lists up to kListTokens of them, in no order.
+Measures measure(Row row, Kept kept, uint what) {
   Measures sums = Measures(0, 0, 0xffffffffu, 0ul, 0ul, 0ul, 0ul);
   barrier();
   if (gl_LocalInvocationID.x == 0) {
-    kept_count = 0;
+    list_count = 0;
     [[unroll]] for (uint i = 0; i < 11; ++i) measured[i] = 0;
   }
   barrier();
-  const uint groups = group_count(source), quads = group_quads(source);
-  for (uint g = gl_LocalInvocationID.x; g < groups; g += gl_WorkGroupSize.x) {
-    if (skips_group(source, g, kept.last.key, false, 0, 0)) continue;
-    uvec2 limbs = uvec2(0);  // of this group's weights
-    uvec4 next_ids, next = load_keys(source, g, 0, next_ids);
-    [[dont_unroll]] for (uint j = 0; j < quads; ++j) {
+  bool list = true;
+  for (uint s = gl_LocalInvocationID.x; s < row.segment_count; s += gl_WorkGroupSize.x) {
+    if (skips_segment(row, s, kept.last.key, false, 0, 0)) continue;
+    uvec2 limbs = uvec2(0);  // of this segment's weights
+    uvec4 next_ids, next = load_keys(row, s, 0, next_ids);
+    [[dont_unroll]] for (uint j = 0; j < kSegmentQuads; ++j) {
       const uvec4 keys = next, ids = next_ids;
-      if (j + 1 < quads) next = load_keys(source, g, j + 1, next_ids);
+      if (j + 1 < kSegmentQuads) next = load_keys(row, s, j + 1, next_ids);
       [[unroll]] for (uint c = 0; c < 4; ++c) {
         if (!holds(kept, keys[c], ids[c])) continue;
         ++sums.count;
@@ -104,24 +77,23 @@ Measures measure(Source source, Kept kept, uint what, bool list) {
         sums.lowest = min(sums.lowest, keys[c]);
         // A lane that finds the list full adds nothing more to it.
         if (list) {
-          const uint at = atomicAdd(kept_count, 1);
+          const uint at = atomicAdd(list_count, 1);
           list = at < kListTokens;
           if (list) {
-            kept_keys[at] = keys[c];
-            kept_ids[at] = ids[c];
+            list_keys[at] = keys[c];
+            list_ids[at] = ids[c];
           }
         }
         if (what == kMeasureKeys) continue;
-        const float distance = kept_distance(kept, source.row.top_logit, keys[c]);
+        const float distance = kept_distance(kept, row.top_logit, keys[c]);
         if (what == kMeasureSpread) {
-          const uint step = uint(int(min(distance, kSigmaReach) * kSigmaUnits + 0.5));
-          sums.steps += step;
-          sums.squares += uint64_t(step) * step;
+          const uint steps = spread_steps(distance);
+          sums.steps += steps;
+          sums.squares += uint64_t(steps) * steps;
         } else {
           const uvec2 weight = weight_limbs(distance);
-          const uint place = uint(int(min(distance, kMaxDistance) * float(1u << 20) + 0.5));
           limbs += weight;
-          sums.moment += (join_limbs(weight) * place) >> 20;
+          sums.moment += weight_moment(join_limbs(weight), distance);
         }
       }
     }
@@ -142,6 +114,88 @@ Measures measure(Source source, Kept kept, uint what, bool list) {
   barrier();  // the list is complete, too
   const uint64_t first = measured_limbs(3), second = measured_limbs(7);
   return Measures(measured[0], measured[1], ~measured[2], first, second, first, second);
+}
+
+// The same of all tokens, from what sample_scan found in the chunks. Every subgroup does all of it.
+// Distances of the spread are exact only if none is beyond kSigmaReach.
+Measures measure_chunks(Row row, uint64_t chunk_sums, uint chunks, uint best_key) {
+  Measures all = Measures(0, best_key, row.lowest_key, 0ul, 0ul, 0ul, 0ul);
+  const Lanes own = subgroup_lanes();
+  for (uint c = own.lane; c < chunks; c += own.count) {
+    const SamplingChunk chunk = SamplingChunks(row.chunks).at[c];
+    const SamplingSums sums = SamplingSumsOfChunks(chunk_sums).at[c];
+    if (sums.count == 0) continue;
+    const float down = original_distance(row.top_logit, chunk.best_key);
+    all.count += sums.count;
+    const uint64_t down_steps = spread_steps(down);
+    const uint64_t steps = join_words(sums.steps_low, sums.steps_high);
+    all.steps += steps + sums.count * down_steps;
+    all.squares += join_words(sums.squares_low, sums.squares_high) + 2 * down_steps * steps +
+                   sums.count * down_steps * down_steps;
+    if (down >= kMaxDistance) continue;
+    // exp(-down) in units of 2^-30. The sums of a chunk are below 2^52.
+    const uint64_t share = uint64_t(uint(exp_minus(down) * float(1u << 30))) << 32;
+    const uint64_t weight =
+        multiply_high(join_limbs(uvec2(chunk.sum_high, chunk.sum_low)) << 2, share);
+    all.weight += weight;
+    all.moment += multiply_high(join_words(sums.moment_low, sums.moment_high) << 2, share) +
+                  multiply_high(weight << 12, uint64_t(weighted_place(down)) << 32);
+  }
+  all.count = subgroupAdd(all.count);
+  all.weight = subgroup_sum64(all.weight);
+  all.moment = subgroup_sum64(all.moment);
+  all.steps = subgroup_sum64(all.steps);
+  all.squares = subgroup_sum64(all.squares);
+  return all;
+}
+
+uint distance_bin(float distance, float scale) {
+  precise const float place = min(distance * scale, float(kBins - 1));
+  return uint(int(place));
+}
+
+// Lists the first `wanted` of the kept tokens and some others, in no order, and narrows `kept` to them.
+// Returns their number, or more than kListTokens if they do not fit. If there are fewer tokens, lists all.
+//
+// A segment's largest key is that of a token. So if as many segments as tokens are wanted reach a key, no
+// wanted token is below it, and only these segments have to be read.
+uint list_first(Row row, inout Kept kept, uint wanted) {
+  const uint lane = gl_LocalInvocationID.x, lanes = gl_WorkGroupSize.x;
+  const uint lowest = max(kept.last.key, row.lowest_key);
+  const float span = min(original_distance(row.top_logit, lowest), kMaxDistance);
+  const float scale = span > 1e-30 ? float(kBins) / span : 0.0;
+  clear_bins();
+  for (uint s = lane; s < row.segment_count; s += lanes) {
+    const uint key = U32(row.segments).at[s];
+    if (key > kept.last.key && key <= kept.first)
+      atomicAdd(bin_low[distance_bin(original_distance(row.top_logit, key), scale)], 1);
+  }
+  const uint last_bin = sum_bins() < wanted ? kBins - 1 : find_bin(wanted - 1).bin;
+  // The bins become a list of the segments to be read.
+  clear_list();
+  uint least = 0xffffffffu;
+  for (uint s = lane; s < row.segment_count; s += lanes) {
+    const uint key = U32(row.segments).at[s];
+    if (key < kept.last.key) continue;
+    if (distance_bin(original_distance(row.top_logit, key), scale) > last_bin) continue;
+    if (last_bin < kBins - 1) least = min(least, key);
+    const uint at = atomicAdd(list_count, 1);
+    if (at < kBins) bin_low[at] = s;
+  }
+  least = workgroup_min(least);
+  barrier();
+  const uint segments = list_count;
+  if (segments > kBins) return 0xffffffffu;
+  if (least != 0xffffffffu && least > kept.last.key) kept.last = Cut(least, 0xffffffffu);
+  clear_list();
+  for (uint i = lane; i < segments * kSegmentQuads; i += lanes) {
+    uvec4 ids;
+    const uvec4 keys = load_keys(row, bin_low[min(i / kSegmentQuads, kBins - 1)], i % kSegmentQuads, ids);
+    [[unroll]] for (uint c = 0; c < 4; ++c)
+      if (holds(kept, keys[c], ids[c])) add_to_list(keys[c], ids[c]);
+  }
+  barrier();
+  return list_count;
 }
 
 // ln of a sum of exp(-distance).
@@ -226,11 +280,11 @@ uvec2 amount_of(Selection wanted, float distance) {
 
 // Adds the tokens of a quad of the row, which are all in one bin. Neighbouring lanes have neighbouring
 // ids, so they usually add to the same bin, and would wait for each other.
-void add_quad(Selection wanted, Source source, Kept kept, uvec4 keys, uvec4 ids, uint bin) {
+void add_quad(Selection wanted, Row row, Kept kept, uvec4 keys, uvec4 ids, uint bin) {
   uvec2 amount = uvec2(0);
   [[unroll]] for (uint c = 0; c < 4; ++c)
     if (holds(kept, keys[c], ids[c]))
-      amount += amount_of(wanted, kept_distance(kept, source.row.top_logit, keys[c]));
+      amount += amount_of(wanted, kept_distance(kept, row.top_logit, keys[c]));
   if (subgroupMin(bin) == subgroupMax(bin)) {
     amount = subgroupAdd(amount);
     if (subgroupElect()) add_to_bin(bin, join_limbs(amount));
@@ -241,16 +295,15 @@ void add_quad(Selection wanted, Source source, Kept kept, uvec4 keys, uvec4 ids,
 
 // Finds the ordinal by its digits, the highest first: each pass adds up the tokens that have the digits
 // found so far, by their next digit.
-Selected select(Source source, Kept kept, Selection wanted) {
+Selected select(Row row, Kept kept, Selection wanted) {
   Selected selected = Selected(false, 0, 0ul, 0ul, 0ul);
   const uint digit_bits = bits_of(kBins) - 1;
-  const uint groups = group_count(source), quads = group_quads(source);
   const bool by_id = wanted.order == kById;
   uint shift = wanted.bits;  // of the digits found so far
   while (shift > 0) {
     const uint width = min(digit_bits, shift), rest = shift - width;
     // The ids of a quad differ in their lowest two bits.
-    const bool quads_in_bins = by_id && !source.listed && rest >= 2;
+    const bool quads_in_bins = by_id && rest >= 2;
     const bool some_digits = shift < 32;
     // Keys below those with the digits so far, in the row's order, need not be read.
     uint least_key = kept.last.key;
@@ -259,20 +312,20 @@ Selected select(Source source, Kept kept, Selection wanted) {
       if (reach <= kept.first) least_key = max(least_key, kept.first - uint(reach) + 1);
     }
     clear_bins();
-    for (uint g = gl_LocalInvocationID.x; g < groups; g += gl_WorkGroupSize.x) {
-      if (skips_group(source, g, least_key, by_id && some_digits, selected.ordinal, shift)) continue;
-      uvec4 next_ids, next = load_keys(source, g, 0, next_ids);
-      [[dont_unroll]] for (uint j = 0; j < quads; ++j) {
+    for (uint s = gl_LocalInvocationID.x; s < row.segment_count; s += gl_WorkGroupSize.x) {
+      if (skips_segment(row, s, least_key, by_id && some_digits, selected.ordinal, shift)) continue;
+      uvec4 next_ids, next = load_keys(row, s, 0, next_ids);
+      [[dont_unroll]] for (uint j = 0; j < kSegmentQuads; ++j) {
         const uvec4 keys = next, ids = next_ids;
-        if (j + 1 < quads) next = load_keys(source, g, j + 1, next_ids);
+        if (j + 1 < kSegmentQuads) next = load_keys(row, s, j + 1, next_ids);
         if (quads_in_bins) {
           if (some_digits && (ids.x >> shift) != selected.ordinal) continue;
-          add_quad(wanted, source, kept, keys, ids, (ids.x >> rest) & ((1u << width) - 1));
+          add_quad(wanted, row, kept, keys, ids, (ids.x >> rest) & ((1u << width) - 1));
           continue;
         }
         [[unroll]] for (uint c = 0; c < 4; ++c) {
           if (!holds(kept, keys[c], ids[c])) continue;
-          const float distance = kept_distance(kept, source.row.top_logit, keys[c]);
+          const float distance = kept_distance(kept, row.top_logit, keys[c]);
           if (wanted.weighted && distance >= kMaxDistance) continue;
           const uint ordinal = ordinal_of(wanted, kept, keys[c], ids[c], distance);
           if (some_digits && (ordinal >> shift) != selected.ordinal) continue;

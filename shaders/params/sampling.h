@@ -141,6 +141,18 @@ HEARTH_STRUCT(SamplingChunk)
   uint sum_low;
 HEARTH_STRUCT_END
 
+// The same in steps with stages: sums over the chunk's tokens, of which distances below its largest logit
+// are added up in units of 2^-14 (steps), and weights times distances in units of a weight (moment).
+HEARTH_STRUCT(SamplingSums)
+  uint count;  // of tokens that are not at -infinity
+  uint steps_low;
+  uint steps_high;
+  uint squares_low;  // of the steps
+  uint squares_high;
+  uint moment_low;
+  uint moment_high;
+HEARTH_STRUCT_END
+
 // A quad is four logits, and a segment kSegmentQuads quads: what one lane of sample_scan reads at a
 // time. The quads of a segment are as far apart as the kernel has lanes.
 HEARTH_CONSTANT(kSegmentQuads, 8u)

@@ -1,7 +1,13 @@
 #include "runtime/memory.h"
 
+#include <algorithm>
+#include <cstdlib>
+#include <memory>
+
 #include <gmock/gmock.h>
 
+#include "runtime/command_recorder.h"
+#include "runtime/queue.h"
 #include "tests/support/gpu.h"
 
 namespace hearth::testing {
@@ -53,6 +59,42 @@ TEST_F(MemoryTest, HostSeesDeviceMemoryAllocatedForHostWrites) {
     ASSERT_NE(buffer.mapped(), nullptr);
     ASSERT_OK(buffer.flush());
   }
+}
+
+// Two devices copy through the same host memory; here it is one device twice.
+TEST_F(MemoryTest, TwoBuffersOfTheSameHostMemoryShareItsContents) {
+  const uint64_t alignment = device().caps().limits.host_import_alignment;
+  if (alignment == 0) GTEST_SKIP() << "the driver has no VK_EXT_external_memory_host";
+  const size_t bytes = 4 * alignment;
+  const std::unique_ptr<std::byte, decltype(&std::free)> memory(
+      static_cast<std::byte*>(std::aligned_alloc(alignment, bytes)), std::free);
+  const std::span<std::byte> shared(memory.get(), bytes);
+  std::ranges::fill(shared, std::byte{1});
+  const uint64_t buffers_before = device().memory().use().of(MemoryIntent::kReadback).buffers;
+  {
+    ASSERT_ASSIGN(const Buffer written, device().memory().import_host(shared, "written"));
+    ASSERT_ASSIGN(const Buffer read, device().memory().import_host(shared, "read"));
+    EXPECT_TRUE(written.is_imported());
+    EXPECT_EQ(read.mapped(), memory.get());
+    ASSERT_ASSIGN(const Buffer own, device().memory().allocate({.bytes = bytes, .name = "own"}));
+    ASSERT_ASSIGN(const Buffer result,
+                  device().memory().allocate(
+                      {.bytes = bytes, .intent = MemoryIntent::kReadback, .name = "result"}));
+    ASSERT_ASSIGN(CommandRecorder fill, CommandRecorder::begin(device(), {.name = "fill"}));
+    fill.fill(own.all(), 0x07070707);
+    fill.copy(own.all(), written.all());
+    ASSERT_ASSIGN(const CommandBuffer fill_commands, fill.finish());
+    ASSERT_OK(device().compute().run(fill_commands));
+    EXPECT_EQ(shared.front(), std::byte{7});
+    EXPECT_EQ(shared.back(), std::byte{7});
+    ASSERT_ASSIGN(CommandRecorder copy, CommandRecorder::begin(device(), {.name = "copy"}));
+    copy.copy(read.all(), result.all());
+    ASSERT_ASSIGN(const CommandBuffer copy_commands, copy.finish());
+    ASSERT_OK(device().compute().run(copy_commands));
+    EXPECT_EQ(result.view<uint8_t>().back(), 7);
+    EXPECT_EQ(device().memory().use().of(MemoryIntent::kReadback).buffers, buffers_before + 3);
+  }
+  EXPECT_EQ(device().memory().use().of(MemoryIntent::kReadback).buffers, buffers_before);
 }
 
 TEST_F(MemoryTest, MovingABufferMovesItsCount) {

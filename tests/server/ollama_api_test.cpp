@@ -121,6 +121,10 @@ TEST_F(ServedOllama, ListsTheModel) {
   ASSERT_EQ(tags["models"].size(), 1u);
   EXPECT_EQ(tags["models"][0]["name"], "hearth");
   EXPECT_EQ(tags["models"][0]["digest"].get<std::string>().size(), 64u);
+  const json running = get("/api/ps").json();
+  ASSERT_EQ(running["models"].size(), 1u);
+  EXPECT_EQ(running["models"][0]["digest"], tags["models"][0]["digest"]);
+  EXPECT_GT(running["models"][0]["context_length"], 0);
   EXPECT_EQ(post("/api/show", R"({"model":"hearth"})").json()["capabilities"][0], "completion");
   EXPECT_TRUE(get("/api/version").json().contains("version"));
 }

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "tests/server/adapted_apis.h"
+#include "tools/server/api/input_items.h"
 #include "tools/server/api/response_store.h"
 #include "tools/server/api/responses_reply.h"
 #include "tools/server/api/responses_request.h"
@@ -84,6 +85,71 @@ TEST(ResponsesRequest, RefusesByName) {
       {R"({"input":"x","store":1})", "store"},
   };
   for (const auto& [body, field] : cases) EXPECT_EQ(responses(body)["refused"], field) << body;
+}
+
+TEST(InputItems, AreTheMessagesBeforeTheResponse) {
+  const json conversation = json::parse(R"([
+      {"role":"developer","content":"Be kind."},
+      {"role":"user","content":"Hi"},
+      {"role":"assistant","content":null,"reasoning_content":"Hm.","tool_calls":[
+        {"id":"c1","type":"function","function":{"name":"f","arguments":"{}"}}]},
+      {"role":"tool","tool_call_id":"c1","content":"42"},
+      {"role":"assistant","content":"So it is."}, {"role":"user","content":"More"},
+      {"role":"assistant","content":"The response itself."}])");
+  EXPECT_EQ(json(input_items(conversation, "resp_9")), json::parse(R"([
+      {"id":"msg_9_in0","type":"message","status":"completed","role":"developer",
+       "content":[{"type":"input_text","text":"Be kind."}]},
+      {"id":"msg_9_in1","type":"message","status":"completed","role":"user",
+       "content":[{"type":"input_text","text":"Hi"}]},
+      {"id":"rs_9_in2","type":"reasoning","summary":[],
+       "content":[{"type":"reasoning_text","text":"Hm."}]},
+      {"id":"fc_9_in3","type":"function_call","status":"completed","call_id":"c1","name":"f",
+       "arguments":"{}"},
+      {"id":"fco_9_in4","type":"function_call_output","status":"completed","call_id":"c1",
+       "output":"42"},
+      {"id":"msg_9_in5","type":"message","status":"completed","role":"assistant",
+       "content":[{"type":"output_text","text":"So it is.","annotations":[]}]},
+      {"id":"msg_9_in6","type":"message","status":"completed","role":"user",
+       "content":[{"type":"input_text","text":"More"}]}])"));
+}
+
+TEST(InputItems, ComeInPages) {
+  std::vector<json> items;
+  for (int i = 0; i < 25; ++i) items.push_back({{"id", "i" + std::to_string(i)}});
+  // The ids of a page, or what was refused.
+  const auto page = [&](const std::string& query) -> std::string {
+    const auto result = list_page(items, query);
+    if (const ApiError* error = std::get_if<ApiError>(&result)) return "refused " + error->param;
+    const json& list = std::get<json>(result);
+    EXPECT_EQ(list["object"], "list");
+    std::string text;
+    if (!list["data"].empty()) {
+      EXPECT_EQ(list["first_id"], list["data"].front()["id"]);
+      EXPECT_EQ(list["last_id"], list["data"].back()["id"]);
+      text = list["first_id"].get<std::string>() + ".." + list["last_id"].get<std::string>() + " ";
+    } else {
+      EXPECT_TRUE(list["first_id"].is_null() && list["last_id"].is_null());
+    }
+    return text + std::to_string(list["data"].size()) + (list["has_more"] == true ? " more" : "");
+  };
+  const std::pair<std::string, std::string> cases[] = {
+      {"", "i24..i5 20 more"},
+      {"order=asc", "i0..i19 20 more"},
+      {"order=asc&after=i19", "i20..i24 5"},
+      {"after=i5&limit=5&order=desc", "i4..i0 5"},
+      {"limit=1&after=i%31", "i0..i0 1"},
+      {"order=asc&after=i24", "0"},
+      {"limit=25", "i24..i0 25"},
+      {"include[]=x&=&&limit", "refused limit"},
+      {"limit=0", "refused limit"},
+      {"limit=101", "refused limit"},
+      {"limit=-1", "refused limit"},
+      {"limit=5x", "refused limit"},
+      {"limit=99999999999999999999", "refused limit"},
+      {"order=up", "refused order"},
+      {"after=nothing", "refused after"},
+  };
+  for (const auto& [query, expected] : cases) EXPECT_EQ(page(query), expected) << query;
 }
 
 TEST(ResponseStore, DropsTheOldest) {
@@ -171,6 +237,26 @@ TEST_F(ServedResponses, AreStoredContinuedAndDeleted) {
   }
   EXPECT_EQ(get("/v1/responses/" + id).status, 404);
   EXPECT_EQ(post("/v1/responses/" + id, "{}").status, 405);
+}
+
+TEST_F(ServedResponses, ListTheirInput) {
+  const std::string first =
+      post("/v1/responses", R"({"input":"Hi","instructions":"Be brief."})").json()["id"];
+  const std::string second =
+      post("/v1/responses", R"({"input":"And?","previous_response_id":")" + first + "\"}")
+          .json()["id"];
+  const auto texts = [&](const std::string& path) {
+    const json list = get("/v1/responses/" + path).json();
+    std::vector<std::string> found;
+    for (const json& item : list["data"]) found.push_back(item["content"][0]["text"]);
+    return found;
+  };
+  EXPECT_THAT(texts(first + "/input_items"), ElementsAre("Hi"));
+  EXPECT_THAT(texts(second + "/input_items"), ElementsAre("And?", kText, "Hi"));
+  EXPECT_THAT(texts(second + "/input_items?order=asc&limit=1"), ElementsAre("Hi"));
+  EXPECT_EQ(get("/v1/responses/" + second + "/input_items?limit=x").status, 400);
+  EXPECT_EQ(get("/v1/responses/resp_nothing/input_items").status, 404);
+  EXPECT_EQ(get("/v1/responses/input_items").status, 404);
 }
 
 TEST_F(ServedResponses, CanBeIncompleteOrAStream) {

@@ -44,11 +44,24 @@ TEST(StructuredFields, EveryWayToAskIsRead) {
   EXPECT_EQ(read(R"("structured_outputs":{"choice":["a","b"]})").choices.size(), 2u);
   EXPECT_EQ(read(R"("structured_outputs":{"grammar":"root ::= \"a\""})").kind, Kind::kGrammar);
   EXPECT_EQ(read(R"("grammar":"root ::= \"a\"")").text, "root ::= \"a\"");
-  EXPECT_TRUE(read(R"("structured_outputs":{"json":{},"json_object":true,
+  EXPECT_TRUE(read(R"("structured_outputs":{"json":null,"json_object":true,
                                             "disable_any_whitespace":true})")
                   .compact);
+  EXPECT_EQ(read(R"("structured_outputs":{"json_object":false,"regex":null})").kind, Kind::kNone);
   EXPECT_TRUE(read(R"("structured_outputs":{"json":{}})").compact);
   EXPECT_FALSE(read(R"("structured_outputs":{"json":{},"disable_any_whitespace":false})").compact);
+}
+
+// They left the text free: an empty list of choices, and a schema that allows every value.
+TEST(StructuredFields, EmptyConstraintsOfStructuredOutputsAreNotDropped) {
+  EXPECT_EQ(error_of(R"("structured_outputs":{"choice":[]})").param, "structured_outputs.choice");
+  for (const char* schema : {"{}", "true", "false", R"("")"}) {
+    const StructuredOutput output =
+        read(std::string(R"("structured_outputs":{"json":)") + schema + "}");
+    EXPECT_EQ(output.kind, Kind::kJsonSchema) << schema;
+    EXPECT_EQ(compile_structured(output).ok(), schema == std::string("{}") || *schema == 't');
+  }
+  EXPECT_EQ(read(R"("structured_outputs":{"grammar":""})").kind, Kind::kGrammar);
 }
 
 // The order of properties is part of what a schema says here; JSON libraries forget it.
@@ -183,7 +196,7 @@ TEST_F(StructuredServer, SchemasThatCannotBeEnforcedAreRefusedWithKeywordAndPath
   const json grammar = error_to(R"("grammar":"root ::= [")");
   EXPECT_EQ(grammar["code"], "invalid_grammar");
   EXPECT_THAT(grammar["message"], ::testing::StartsWith("'grammar': line 1: "));
-  EXPECT_EQ(error_to(R"("structured_outputs":{"choice":[]},"grammar":"x")")["param"], "grammar");
+  EXPECT_EQ(error_to(R"("structured_outputs":{"choice":null},"grammar":"x")")["param"], "grammar");
 }
 
 TEST_F(StructuredServer, HostileSchemasAreRefusedOrCompiledAndOthersAreServed) {

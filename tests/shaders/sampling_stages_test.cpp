@@ -235,7 +235,44 @@ TEST_F(SamplingStagesTest, OnlyStepsWithStagesRunTheirKernel) {
   EXPECT_FALSE(a.stages);
   ASSERT_TRUE(b.stages);
   EXPECT_EQ(a.pick->pipeline.constants, b.pick->pipeline.constants);
-  EXPECT_EQ(a.scan.pipeline.constants, b.scan.pipeline.constants);
+  // The scan measures for them, too.
+  std::vector<uint32_t> measuring = a.scan.pipeline.constants;
+  measuring.push_back(1);
+  EXPECT_EQ(b.scan.pipeline.constants, measuring);
+}
+
+// top_k's tokens are found by the largest logit of each segment, and listed unless they are too
+// many. Rows whose segments mislead: all large logits in one segment, or several in each, equal
+// ones, few candidates, and a list that is exactly full.
+TEST_F(SamplingStagesTest, TopKOfSegmentsThatMislead) {
+  constexpr uint32_t kVocab = 9001;
+  std::vector<SamplingOptions> options;
+  for (const uint32_t k : {2u, 33u, 280u, 511u, 512u, 513u, 1024u, 1025u})
+    for (const float sigmas : {0.0f, 2.0f})
+      options.push_back(
+          {.temperature = 1.5f, .top_k = k, .typical_p = 0.95f, .top_n_sigma = sigmas});
+  const auto count = static_cast<uint32_t>(options.size());
+  const SamplingShape shape{.rows = count, .vocab = kVocab, .stages = true};
+  const SamplingPlan plan = choose_sampling(device().caps(), shape);
+  std::vector<std::vector<float>> cases(4, random_floats(kVocab, 31, 1.0f));
+  // The quads of a segment are as far apart as the scan has lanes.
+  const uint32_t lanes = plan.stages->pipeline.constants[3];
+  for (uint32_t j = 0; j < params::kSegmentQuads; ++j)
+    for (uint32_t c = 0; c < 4; ++c)
+      cases[0][j * lanes * 4 + c] = 5.0f + 0.01f * static_cast<float>(j * 4 + c);
+  for (float& logit : cases[1]) logit = std::round(logit * 4) / 4;
+  for (uint32_t i = 0; i < kVocab; ++i)
+    if (i % 31 != 0) cases[2][i] = -kInfinity;
+  for (uint32_t i = 0; i < kVocab; ++i) cases[3][i] = 3.0f - 1e-3f * static_cast<float>(i);
+  int close = 0;
+  for (const auto& one : cases) {
+    std::vector<float> logits;
+    for (uint32_t r = 0; r < count; ++r) logits.insert(logits.end(), one.begin(), one.end());
+    const auto rows = rows_of(options, static_cast<uint32_t>(&one - cases.data()));
+    close += check(plan, kVocab, logits, rows, kStagesMargin);
+    close += check(gpu_plan(shape), kVocab, logits, rows, kStagesMargin);
+  }
+  EXPECT_LT(close, static_cast<int>(count)) << "too little was compared";
 }
 
 TEST_F(SamplingStagesTest, ChosenTokensAreCountedInTheHistory) {

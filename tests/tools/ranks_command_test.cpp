@@ -56,6 +56,12 @@ TEST(RanksCommand, TheSameTokensOnTwoRanksOfOneProcess) {
   const RankReport alone = run_on({}, {});
   ASSERT_EQ(alone["ids"].size(), 12u);
   EXPECT_EQ(run_on({}, {"--devices", "0,0"})["ids"], alone["ids"]);
+  EXPECT_EQ(run_on({}, {"--devices", "0,0", "--split", "tensor"})["ids"], alone["ids"]);
+}
+
+TEST(RanksCommand, TheSameTokensUnderMpirunByTensor) {
+  if (const std::string reason = no_mpi(); !reason.empty()) GTEST_SKIP() << reason;
+  EXPECT_EQ(run_on(mpirun(2), {"--split", "tensor"})["ids"], run_on({}, {})["ids"]);
 }
 
 TEST(RanksCommand, TheSameTokensUnderMpirunWithUnevenLayers) {
@@ -81,10 +87,41 @@ TEST(RanksCommand, InfoPredictsTheMemoryOfEachRank) {
     EXPECT_TRUE(rank["fits"].get<bool>());
     EXPECT_LT(rank["weight_bytes"].get<uint64_t>(), info["weight_bytes"].get<uint64_t>());
   }
+  // More sequences take longer, and a step takes as long as its ranks and the way between them.
+  ASSERT_EQ(info["decode_steps"].size(), 3u);
+  double last = 0;
+  for (const RankReport& step : info["decode_steps"]) {
+    const double seconds = step["seconds"].get<double>();
+    EXPECT_GT(seconds, last);
+    last = seconds;
+    EXPECT_NEAR(step["rank_seconds"][0].get<double>() + step["rank_seconds"][1].get<double>() +
+                    step["hand_over_seconds"].get<double>(),
+                seconds, 1e-9);
+  }
   EXPECT_EQ(layers, info["layers"].get<uint64_t>());
   EXPECT_EQ(kv, info["kv_bytes_per_token"].get<uint64_t>());
   EXPECT_THAT(hearth({"info", "-m", Serving::kSmallestModel, "--devices", "0,0"}).out,
               HasSubstr("on 2 ranks"));
+}
+
+TEST(RanksCommand, InfoPredictsTheMemoryOfEachShare) {
+  // The smallest model has only one KV head, which both ranks would keep.
+  const std::string model = HEARTH_SOURCE_DIR "/models/default/hearth-storyteller-Q8_0.gguf";
+  const RankReport info =
+      hearth_json({"info", "-m", model, "--devices", "0,0", "--split", "tensor", "--ctx", "256"});
+  ASSERT_EQ(info["ranks"].size(), 2u);
+  uint64_t kv = 0;
+  for (const RankReport& rank : info["ranks"]) {
+    kv += rank["kv_bytes_per_token"].get<uint64_t>();
+    EXPECT_TRUE(rank["fits"].get<bool>());
+    EXPECT_EQ(rank["layers"], info["layers"]);
+    EXPECT_EQ(rank["shares_of_layers"].get<uint32_t>(), 2u);
+    EXPECT_NEAR(rank["weight_bytes"].get<double>() * 2 / info["weight_bytes"].get<double>(), 1,
+                0.03);
+  }
+  EXPECT_EQ(kv, info["kv_bytes_per_token"].get<uint64_t>());
+  EXPECT_THAT(hearth({"info", "-m", model, "--devices", "0,0", "--split", "tensor"}).out,
+              HasSubstr("share 2 of 2 of every layer"));
 }
 
 TEST(RanksCommand, RefusesWhatItCannotDivideByName) {
@@ -95,8 +132,10 @@ TEST(RanksCommand, RefusesWhatItCannotDivideByName) {
     EXPECT_NE(result.exit_code, 0);
     return result.err;
   };
-  EXPECT_THAT(error_of({"--devices", "0,0", "--split", "tensor"}),
-              HasSubstr("--split tensor is not available"));
+  EXPECT_THAT(error_of({"--devices", "0,0", "--split", "tensor", "--layers", "2,2"}),
+              HasSubstr("--layers and --split tensor cannot be combined"));
+  EXPECT_THAT(error_of({"--devices", "0,0", "--split", "rows"}),
+              HasSubstr("the splits are layers and tensor"));
   EXPECT_THAT(error_of({"--devices", "0,0", "--split", "sequence"}),
               HasSubstr("--split sequence is not available"));
   EXPECT_THAT(error_of({"--devices", "0,,0"}), HasSubstr("commas between them"));
@@ -112,6 +151,22 @@ TEST(RanksCommand, BenchTimesTheLink) {
   EXPECT_GE(timed["messages"].size(), 3u);
   EXPECT_GT(timed["splits"][0]["tensor_pays_above_seconds"].get<double>(),
             timed["splits"][0]["pipeline_pays_above_seconds"].get<double>());
+}
+
+TEST(RanksCommand, BenchComparesRanksWithOneDevice) {
+  const RankReport timed = hearth_json({"bench", "-m", Serving::kSmallestModel, "--devices", "0,0",
+                                        "-p", "0", "-n", "8", "--batch", "2", "--reps", "1"});
+  ASSERT_EQ(timed["results"].size(), 1u);
+  const RankReport& decode = timed["results"][0];
+  EXPECT_GT(decode["ratio"].get<double>(), 0);
+  EXPECT_GT(decode["alone_tokens_per_s"].get<double>(), 0);
+  ASSERT_EQ(decode["ranks"].size(), 2u);
+  // Both ranks computed every step, and no part of a step's time is counted twice.
+  EXPECT_EQ(decode["ranks"][0]["steps"], decode["ranks"][1]["steps"]);
+  EXPECT_GE(decode["ranks"][0]["steps"].get<uint32_t>(), 8u);
+  EXPECT_GT(decode["boundary_seconds"].get<double>(), 0);
+  EXPECT_THAT(hearth({"bench", "--devices", "0,0", "--profile"}).err,
+              HasSubstr("times only prompts and decoding"));
 }
 
 // The process of a rank that this test has started, found by its environment; 0 if there is none.

@@ -119,8 +119,9 @@ Result<KernelCaseSet> sampling_cases(KernelBench& bench) {
 
   for (const uint32_t rows : {1u, 16u, 64u}) {
     if (rows > most_rows) continue;
-    // Large enough for greedy rows as well.
-    const uint64_t scratch_bytes = choose_sampling(caps, {rows, vocab}).scratch_bytes();
+    // Large enough for rows without stages and greedy rows as well.
+    const uint64_t scratch_bytes =
+        choose_sampling(caps, {.rows = rows, .vocab = vocab, .stages = true}).scratch_bytes();
     HEARTH_ASSIGN(const Buffer* scratch, add_filled(bench, set, scratch_bytes));
     for (const auto& [name, options, masked] : kOptions) {
       std::vector<params::SamplingRow> row_params;

@@ -26,6 +26,7 @@ DecodeWindow& DecodeWindow::operator+=(const DecodeWindow& other) {
   steps += other.steps;
   rows += other.rows;
   seconds += other.seconds;
+  host_seconds += other.host_seconds;
   for (const auto& [rows_of_step, times] : other.steps_by_rows) {
     std::vector<double>& own = steps_by_rows[rows_of_step];
     own.insert(own.end(), times.begin(), times.end());
@@ -44,6 +45,7 @@ DecodeWindow decode_window(std::span<const StepRecord> records, uint32_t batch) 
     window.rows += records[i].tokens;
     ++window.steps;
     window.seconds = done[i] - done[first - 1];
+    window.host_seconds += std::max(0.0, done[i] - done[i - 1] - records[i].run_seconds);
     window.steps_by_rows[records[i].tokens].push_back(done[i] - done[i - 1]);
   }
   return window;

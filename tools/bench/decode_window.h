@@ -21,6 +21,7 @@ using StepsByRows = std::map<uint32_t, std::vector<double>>;
 struct DecodeWindow {
   uint64_t tokens = 0, steps = 0, rows = 0;
   double seconds = 0;
+  double host_seconds = 0;  // of these, without a step on the device
   StepsByRows steps_by_rows;
 
   double tokens_per_s() const { return seconds > 0 ? static_cast<double>(tokens) / seconds : 0; }

@@ -15,8 +15,6 @@ namespace {
 // With separate phases, the scheduler runs one decode step after this many prompt steps.
 constexpr uint32_t kPromptStepsInARow = 8;
 
-uint32_t blocks_of(uint32_t tokens) { return (tokens + kTokensPerBlock - 1) / kTokensPerBlock; }
-
 // How many tokens the first sequences generate while the prompts of the last are still processed.
 uint32_t early_tokens(const ModelBenchOptions& bench, uint32_t batch, uint32_t step_tokens) {
   const uint64_t prompts = uint64_t{batch} * std::max(1u, bench.context);
@@ -40,11 +38,11 @@ SessionOptions bench_session_options(SessionOptions options, const ModelBenchOpt
   // Planned for the smallest default step of any device.
   const uint32_t step_tokens = options.max_step_tokens != 0 ? options.max_step_tokens : 512;
   uint32_t context = bench.prompt + 1;
-  uint32_t blocks = blocks_of(context);
+  uint32_t blocks = blocks_for(context);
   for (const uint32_t batch : bench.batches) {
     const uint32_t tokens = sequence_tokens(bench, batch, step_tokens);
     context = std::max(context, tokens);
-    blocks = std::max(blocks, batch * (blocks_of(tokens) + 1));
+    blocks = std::max(blocks, batch * (blocks_for(tokens) + 1));
     options.max_sequences = std::max(options.max_sequences, batch);
     options.max_queue = std::max(options.max_queue, batch);
   }
@@ -62,7 +60,7 @@ CeilingShare ceiling_share(const Cost& cost, double seconds, const Ceilings& cei
 
 StepBatch bench_step(uint32_t batch, uint32_t position, uint32_t rows) {
   StepBatch step;
-  const uint32_t blocks = blocks_of(position + rows);
+  const uint32_t blocks = blocks_for(position + rows);
   std::vector<uint32_t> ids(rows), table(blocks);
   for (uint32_t row = 0; row < rows; ++row) ids[row] = row % 64;
   for (uint32_t i = 0; i < batch; ++i) {

@@ -27,6 +27,15 @@ Result<DecodeWindow> run_streams(Session& session, const ModelBenchOptions& benc
   return decode_together(session.engine(), std::move(requests));
 }
 
+double per_step(const DecodeWindow& window, double sum) {
+  return window.steps > 0 ? sum / static_cast<double>(window.steps) : 0;
+}
+
+double step_ms(const DecodeWindow& window) { return per_step(window, window.seconds * 1e3); }
+
+// How long the device waits for the host between two steps.
+double host_ms(const DecodeWindow& window) { return per_step(window, window.host_seconds * 1e3); }
+
 }  // namespace
 
 SessionOptions search_session_options(SessionOptions options, const ModelBenchOptions& bench,
@@ -59,17 +68,24 @@ nlohmann::json to_json(const SearchTime& time) {
           {"batch", time.batch},
           {"sampling_tokens_per_s", time.sampling.tokens_per_s()},
           {"tokens_per_s", time.searching.tokens_per_s()},
-          {"ratio", time.ratio()}};
+          {"ratio", time.ratio()},
+          {"sampling_step_ms", step_ms(time.sampling)},
+          {"step_ms", step_ms(time.searching)},
+          {"host_ms_per_step", host_ms(time.searching)},
+          {"rows_per_step", per_step(time.searching, static_cast<double>(time.searching.rows))}};
 }
 
 void print_search_header(const ContrastiveSearchOptions& search) {
-  fmt::print("contrastive search with {} candidates\n{:>6} {:>18} {:>12} {:>7}\n", search.top_k,
-             "batch", "sampling tokens/s", "tokens/s", "ratio");
+  fmt::print(
+      "contrastive search with {} candidates\n{:>6} {:>18} {:>12} {:>7} {:>16} {:>8} {:>8}\n",
+      search.top_k, "batch", "sampling tokens/s", "tokens/s", "ratio", "sampling step ms",
+      "step ms", "of host");
 }
 
 void print(const SearchTime& time) {
-  fmt::print("{:>6} {:>18.1f} {:>12.1f} {:>7.3f}\n", time.batch, time.sampling.tokens_per_s(),
-             time.searching.tokens_per_s(), time.ratio());
+  fmt::print("{:>6} {:>18.1f} {:>12.1f} {:>7.3f} {:>16.3f} {:>8.3f} {:>8.3f}\n", time.batch,
+             time.sampling.tokens_per_s(), time.searching.tokens_per_s(), time.ratio(),
+             step_ms(time.sampling), step_ms(time.searching), host_ms(time.searching));
 }
 
 }  // namespace hearth

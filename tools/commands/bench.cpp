@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "engine/program/device_profiles.h"
+#include "engine/ranks/mpi_link.h"
 #include "engine/scheduling/batch_plan.h"
 #include "runtime/chain_check.h"
 #include "runtime/device.h"
@@ -21,6 +22,7 @@
 #include "tools/bench/kernel_cases.h"
 #include "tools/bench/link_bench.h"
 #include "tools/bench/model_bench.h"
+#include "tools/bench/rank_bench.h"
 #include "tools/bench/reports.h"
 #include "tools/bench/search_bench.h"
 #include "tools/bench/speculation_bench.h"
@@ -46,6 +48,7 @@ class BenchCommand : public Command {
     options.example("hearth bench -m model.gguf");
     options.example("hearth bench -p 512 -n 128 --batch 1,8,64");
     options.example("hearth bench --speculate synthetic:0.7 --batch 1,8,32");
+    options.example("hearth bench --devices 0,1 --batch 8,64");
     options.group("Test");
     prompt_ = &options
                    .add("-p,--prompt N", &bench_.prompt,
@@ -97,8 +100,7 @@ class BenchCommand : public Command {
     options
         .add("--link", &link_,
              "Time the link between two ranks instead, and say whether dividing the model pays; "
-             "also "
-             "under mpirun")
+             "also under mpirun. With --devices: what each step's way from rank to rank costs")
         .excludes(kernels)
         .advanced();
     options
@@ -110,6 +112,7 @@ class BenchCommand : public Command {
     options.group("Output");
     add_json_option(options, &json_);
     model_.declare(options);
+    model_.declare_ranks(options);
     options
         .add("--max-step-tokens N", &model_.session.max_step_tokens,
              "Maximum tokens per step; 0 picks what suits the device")
@@ -119,7 +122,9 @@ class BenchCommand : public Command {
   }
 
   Status run() override {
-    if (link_) return run_link();
+    const bool several = model_.session_options().ranks.several();
+    if (link_ && !several) return run_link();
+    if (several || started_by_mpirun()) return run_ranks();
     return kernels_ ? run_kernels() : explain_ ? explain_model() : run_model();
   }
 
@@ -132,6 +137,69 @@ class BenchCommand : public Command {
     HEARTH_ASSIGN(const auto file, model_.open_file());
     HEARTH_ASSIGN(const ModelPlan plan, plan_model(*file));
     return bench_link(plan.config, json_);
+  }
+
+  bool times_other_things() const {
+    return kernels_ || profile_ || explain_ || beams_ > 0 || search_.searches() ||
+           !schema_.empty() ||
+           model_.session_options().speculation.method != SpeculationMethod::kNone;
+  }
+
+  Status run_ranks() {
+    if (times_other_things())
+      return unsupported("on several ranks, hearth bench times only prompts and decoding");
+    HEARTH_ASSIGN(std::unique_ptr<ModelFile> file, model_.open_file());
+    HEARTH_ASSIGN(const ModelPlan plan, plan_model(*file));
+    if (!prompt_->given()) bench_.prompt = std::min(bench_.prompt, plan.config.context - 1);
+    if (bench_.tokens == 0) bench_.batches.clear();
+    if (bench_.prompt == 0 && bench_.batches.empty())
+      return Error{ErrorKind::kInvalid, "nothing to time: -p and -n are both 0"};
+    model_.session.max_sequences = 1;
+    model_.session = bench_session_options(model_.session, bench_);
+    if (model_.is_other_rank()) return model_.run_rank();
+    if (link_ && !json_) HEARTH_TRY(bench_link(plan.config, json_));
+
+    Progress progress("timing", ProgressOutput::standard_error(json_));
+    const auto on_run = [&](const std::string& what, uint32_t run, uint32_t runs) {
+      progress.update(run, runs, fmt::format("{}, run {} of {}", what, run + 1, runs));
+    };
+    std::vector<ModelTime> alone;
+    if (!link_ && !started_by_mpirun()) {
+      HEARTH_ASSIGN(alone, time_alone(on_run));
+    }
+    HEARTH_ASSIGN(const auto session, model_.open(std::move(file)));
+    HEARTH_TRY(check_room(*session));
+    HEARTH_ASSIGN(std::vector<RankBenchTime> times, bench_ranks(*session, bench_, on_run));
+    progress.clear();
+    nlohmann::json list = nlohmann::json::array();
+    if (!json_) {
+      for (const std::string& line : session->ranks()->describe()) fmt::print("{}\n", line);
+      print_ranks_header();
+    }
+    for (size_t i = 0; i < times.size(); ++i) {
+      if (i < alone.size()) times[i].alone = alone[i];
+      if (!json_) print(times[i]);
+      list.push_back(to_json(times[i]));
+    }
+    if (json_)
+      fmt::print("{}\n", nlohmann::json{{"model", session->file().name()},
+                                        {"ranks", session->ranks()->describe()},
+                                        {"results", list}}
+                             .dump(2, ' ', false, nlohmann::json::error_handler_t::replace));
+    return {};
+  }
+
+  // The same tests on the first device alone; nothing if the model does not fit there.
+  Result<std::vector<ModelTime>> time_alone(const RankBenchRun& on_run) const {
+    HEARTH_ASSIGN(std::unique_ptr<ModelFile> file, model_.open_file());
+    SessionOptions options = model_.session_options();
+    options.device = options.ranks.devices.front();
+    options.ranks = {};
+    const auto session = Session::open(std::move(file), options);
+    if (!session.ok() && session.error().kind == ErrorKind::kOutOfMemory)
+      return std::vector<ModelTime>();
+    if (!session.ok()) return session.error();
+    return bench_alone(**session, bench_, on_run);
   }
 
   Status run_kernels() {

@@ -216,13 +216,23 @@ class InfoCommand : public Command {
       log_line(fmt::format("{}: default sampling settings ignored: {}", facts.name,
                            facts.sampling.ignored));
     std::vector<RankFacts> ranks;
+    std::vector<RankStepTime> steps;
     if (const SessionOptions options = model_.session_options();
         facts.plan && options.ranks.several()) {
       HEARTH_ASSIGN(ranks, rank_facts(*file, options));
+      constexpr uint32_t kPredictedTokens = 512;
+      const uint32_t tokens = std::min(kPredictedTokens, facts.plan->config.context - 1);
+      for (const uint32_t sequences : {1u, 8u, 64u}) {
+        HEARTH_ASSIGN(steps.emplace_back(),
+                      rank_step_time(*file, options.kv, ranks, sequences, tokens));
+      }
     }
     if (json_) {
       nlohmann::json json = to_json(facts);
-      if (!ranks.empty()) json["ranks"] = to_json(ranks);
+      if (!ranks.empty()) {
+        json["ranks"] = to_json(ranks);
+        json["decode_steps"] = to_json(steps);
+      }
       fmt::print("{}\n", json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace));
       return {};
     }
@@ -230,7 +240,7 @@ class InfoCommand : public Command {
     if (ranks.empty())
       print_fit(facts, model_.session_options());
     else
-      print_ranks(ranks);
+      print_ranks(ranks, steps);
     return {};
   }
 

@@ -10,8 +10,6 @@
 namespace hearth {
 namespace {
 
-uint32_t blocks_of(uint32_t tokens) { return (tokens + kTokensPerBlock - 1) / kTokensPerBlock; }
-
 Status check(const Session& session, std::span<const std::span<const uint32_t>> sequences) {
   const uint32_t vocabulary = session.model().config().vocabulary;
   const size_t tokens = sequences.front().size();
@@ -19,7 +17,7 @@ Status check(const Session& session, std::span<const std::span<const uint32_t>> 
     return Error{ErrorKind::kInvalid,
                  fmt::format("{} tokens do not fit into the context of {}, which is {} tokens",
                              tokens, session.file().name(), session.memory().context)};
-  const uint64_t blocks = sequences.size() * uint64_t{blocks_of(static_cast<uint32_t>(tokens))};
+  const uint64_t blocks = sequences.size() * uint64_t{blocks_for(static_cast<uint32_t>(tokens))};
   if (blocks > session.memory().kv_blocks)
     return Error{ErrorKind::kOutOfMemory,
                  fmt::format("the KV cache has room for {} tokens, but {} are needed",
@@ -41,7 +39,7 @@ SessionOptions evaluation_options(SessionOptions options, uint32_t sequences, ui
   if (options.context == 0) options.context = tokens;
   options.max_sequences = sequences;
   options.logit_rows = logits_of_all ? options.max_step_tokens : sequences;
-  if (options.kv_blocks == 0) options.kv_blocks = sequences * blocks_of(tokens);
+  if (options.kv_blocks == 0) options.kv_blocks = sequences * blocks_for(tokens);
   return options;
 }
 
@@ -52,7 +50,7 @@ Status run_sequences(Session& session, std::span<const std::span<const uint32_t>
   const auto tokens = static_cast<uint32_t>(sequences.front().size());
   const auto count = static_cast<uint32_t>(sequences.size());
   const uint32_t chunk = std::max(1u, runner.options().limits.rows / count);
-  const uint32_t blocks = blocks_of(tokens);
+  const uint32_t blocks = blocks_for(tokens);
   std::vector<uint32_t> table(blocks);
   StepBatch batch;
   LogitRows rows{.vocabulary = session.model().config().vocabulary};

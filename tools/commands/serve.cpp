@@ -237,7 +237,7 @@ class ServeCommand : public Command {
     if (const PreparationProgress kernels = model.preparation(); !kernels.done)
       log_line(
           fmt::format("{} kernels are compiled; others follow in the background, and steps "
-                      "run a little slower until then",
+                      "run slower until then",
                       kernels.ready));
     signals.wait();
     log_line(fmt::format(

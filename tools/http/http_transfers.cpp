@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include <fmt/format.h>
+
 #ifdef HEARTH_HAS_CURL
 #include <algorithm>
 #include <chrono>
@@ -12,7 +14,6 @@
 #include <list>
 
 #include <curl/curl.h>
-#include <fmt/format.h>
 #endif
 
 namespace hearth {
@@ -29,19 +30,23 @@ class WholeHandler final : public TransferHandler {
     return true;
   }
   bool on_body(std::string_view bytes) override {
-    if (response_.body.size() + bytes.size() > kMaxWholeBytes) return false;
+    too_long_ = response_.body.size() + bytes.size() > kMaxWholeBytes;
+    if (too_long_) return false;
     response_.body += bytes;
     return true;
   }
   void on_end(const TransferEnd& end) override {
     response_.end = end;
+    if (too_long_)
+      response_.end.message =
+          fmt::format("the server's answer is longer than {} MiB", kMaxWholeBytes >> 20);
     ended_ = true;
   }
   bool ended() const { return ended_; }
 
  private:
   WholeResponse& response_;
-  bool ended_ = false;
+  bool ended_ = false, too_long_ = false;
 };
 
 }  // namespace

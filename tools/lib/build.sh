@@ -2,17 +2,21 @@
 # Configuring and building, with progress. Needs common.sh.
 : "${hearth_root:?}"
 
-# build PRESET TARGET...: brings build/PRESET up to date and shows how far it is. On failure it
-# prints what CMake or the compiler said and ends the process.
+# build PRESET TARGET...: brings build/PRESET up to date and shows how far it is. Where only `hearth`
+# was ever asked for, the tests are not even configured. On failure it prints what CMake or the
+# compiler said and ends the process.
 build() {
-  local preset=$1 folder=$hearth_root/build/$1
+  local preset=$1 folder=$hearth_root/build/$1 testing=ON
   local log=$folder.log fresh=() ninja
   shift
   hold_lock "$hearth_root/build/.$preset.lock"
   if moved "$folder"; then fresh=(--fresh); fi
-  if [[ ! -e $folder/build.ninja || ${#fresh[@]} -gt 0 ]]; then
+  if [[ $1 == hearth ]] && ! has_tests "$folder"; then testing=OFF; fi
+  if [[ ! -e $folder/build.ninja || ${#fresh[@]} -gt 0 ]] ||
+    { [[ $testing == ON ]] && ! has_tests "$folder"; }; then
     say "configuring $preset"
-    if ! (cd "$hearth_root" && cmake "${fresh[@]}" --preset "$preset") >"$log" 2>&1 </dev/null; then
+    if ! (cd "$hearth_root" && cmake "${fresh[@]}" --preset "$preset" -DBUILD_TESTING=$testing) \
+      >"$log" 2>&1 </dev/null; then
       cat "$log" >&2
       die "configuring failed"
     fi
@@ -34,6 +38,9 @@ moved() {
   [[ -e $1/CMakeCache.txt ]] &&
     ! grep -qxF "CMAKE_HOME_DIRECTORY:INTERNAL=$hearth_root" "$1/CMakeCache.txt"
 }
+
+# has_tests FOLDER: whether FOLDER was configured with the tests.
+has_tests() { grep -qxF 'BUILD_TESTING:BOOL=ON' "$1/CMakeCache.txt" 2>/dev/null; }
 
 # What this machine's tools cannot do is worth a line; the rest of CMake's talk is not.
 tell_left_out() { sed -n 's/^-- \(.*left out.*\)/hearth: \1/p' "$1" >&2; }

@@ -6,8 +6,9 @@
 #          LD_LIBRARY_PATH and CMAKE_PREFIX_PATH: cmd:PROGRAM, header:FILE, library:FILE, layer:FILE
 #   WHO    all, or modern: distributions new enough for cooperative matrices (Debian 13, Ubuntu
 #          24.04). The others get these through the private prefix (parts.sh).
-#   NEED   needed; optional: the command line builds and runs without it; testing: only tools/test
-#          wants it; fuzzing: only tools/fuzz and tools/test --slow do
+#   NEED   needed; optional: the command line builds and runs without it; more: what tests and ranks
+#          in several processes are built with, for tools/setup --all; testing: only running the
+#          tests wants it; fuzzing: only tools/fuzz and tools/test --slow do
 package_list() {
   cat <<'LIST'
 build-essential                 cmd:g++                                all     needed
@@ -17,8 +18,8 @@ git                             cmd:git                                all     n
 pkg-config                      cmd:pkg-config                         all     needed
 python3                         cmd:python3                            all     needed
 libvulkan1                      library:libvulkan.so.1                 all     needed
-libgtest-dev                    header:gtest/gtest.h                   all     needed
-libgmock-dev                    header:gmock/gmock.h                   all     needed
+libgtest-dev                    header:gtest/gtest.h                   all     more
+libgmock-dev                    header:gmock/gmock.h                   all     more
 nlohmann-json3-dev              header:nlohmann/json.hpp               all     needed
 libfmt-dev                      header:fmt/format.h                    all     needed
 libpcre2-dev                    header:pcre2.h                         all     needed
@@ -28,11 +29,11 @@ spirv-tools                     cmd:spirv-val                          modern  n
 libvulkan-dev                   header:vulkan/vulkan_core.h            modern  needed
 libvulkan-volk-dev              header:volk.c                          modern  needed
 libvulkan-memory-allocator-dev  header:vk_mem_alloc.h                  modern  needed
-vulkan-validationlayers         layer:VkLayer_khronos_validation.json  all     optional
+vulkan-validationlayers         layer:VkLayer_khronos_validation.json  all     testing
 libedit-dev                     header:editline/readline.h             all     optional
 libcurl4-openssl-dev            header:curl/curl.h                     all     optional
-libopenmpi-dev                  header:mpi.h                           all     optional
-openmpi-bin                     cmd:mpirun                             all     optional
+libopenmpi-dev                  header:mpi.h                           all     more
+openmpi-bin                     cmd:mpirun                             all     more
 libzmq3-dev                     header:zmq.h                           all     optional
 libglfw3-dev                    header:GLFW/glfw3.h                    all     optional
 libpng-dev                      header:png.h                           all     optional
@@ -41,8 +42,8 @@ fonts-dejavu-core               file:/usr/share/fonts/truetype/dejavu/DejaVuSans
 fonts-roboto-unhinted           file:/usr/share/fonts/truetype/roboto/unhinted/RobotoTTF/Roboto-Regular.ttf all optional
 ccache                          cmd:ccache                             all     optional
 mold                            cmd:mold                               all     optional
-xvfb                            cmd:Xvfb                               all     optional
-xauth                           cmd:xauth                              all     optional
+xvfb                            cmd:Xvfb                               all     testing
+xauth                           cmd:xauth                              all     testing
 xz-utils                        cmd:xz                                 all     optional
 ca-certificates                 file:/etc/ssl/certs/ca-certificates.crt all    optional
 nodejs                          cmd:node                               all     testing
@@ -106,11 +107,13 @@ wants_mesa() {
     ! compgen -G '/etc/vulkan/icd.d/*.json' >/dev/null
 }
 
-# Fills the arrays missing_needed, missing_optional, missing_testing and missing_fuzzing.
+# Fills the arrays missing_needed, missing_optional, missing_more, missing_testing and
+# missing_fuzzing.
 find_missing_packages() {
   local name proof who need installed=' ' old=false
   missing_needed=()
   missing_optional=()
+  missing_more=()
   missing_testing=()
   missing_fuzzing=()
   distribution_is_old && old=true
@@ -124,6 +127,7 @@ find_missing_packages() {
     [[ $who == modern ]] && $old && continue
     [[ $installed == *" $name "* ]] || proven "$proof" || case $need in
       needed) missing_needed+=("$name") ;;
+      more) missing_more+=("$name") ;;
       testing) missing_testing+=("$name") ;;
       fuzzing) missing_fuzzing+=("$name") ;;
       *) missing_optional+=("$name") ;;
@@ -152,13 +156,20 @@ apt_install() {
   return "$status"
 }
 
-# Installs what is missing, or says what is; exits 1 if something needed stays missing.
-ensure_packages() {
+# find_packages_wanted [all]: find_missing_packages, with "more" among the optional ones.
+find_packages_wanted() {
   find_missing_packages
+  [[ $1 != all ]] || missing_optional+=("${missing_more[@]}")
+}
+
+# ensure_packages [all]: installs what is missing, or says what is; exits 1 if something needed stays
+# missing. With `all`, what the list calls "more" is wanted as well.
+ensure_packages() {
+  find_packages_wanted "${1:-}"
   [[ ${#missing_needed[@]} -gt 0 || ${#missing_optional[@]} -gt 0 ]] || return 0
   if can_install; then
     apt_install "${missing_needed[@]}" "${missing_optional[@]}" || true
-    find_missing_packages
+    find_packages_wanted "${1:-}"
   fi
   if [[ ${#missing_needed[@]} -gt 0 ]]; then
     die "missing packages: ${missing_needed[*]}" \

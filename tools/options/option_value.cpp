@@ -139,9 +139,9 @@ bool is_list(const OptionTarget& target) {
 bool is_number(const OptionTarget& target) {
   return std::visit(
       [](auto* variable) {
-        using Value = ValueOf<std::remove_pointer_t<decltype(variable)>>;
-        return std::is_same_v<Value, std::vector<uint32_t>> ||
-               (std::is_arithmetic_v<Value> && !std::is_same_v<Value, bool>);
+        using Type = ValueOf<std::remove_pointer_t<decltype(variable)>>;
+        return std::is_same_v<Type, std::vector<uint32_t>> ||
+               (std::is_arithmetic_v<Type> && !std::is_same_v<Type, bool>);
       },
       target);
 }
@@ -162,16 +162,16 @@ std::optional<std::string> store_value(const OptionTarget& target, std::string_v
                                        const std::optional<OptionRange>& range) {
   return std::visit(
       [&](auto* variable) -> std::optional<std::string> {
-        using Value = ValueOf<std::remove_pointer_t<decltype(variable)>>;
-        if constexpr (std::is_same_v<Value, bool>) {
+        using Type = ValueOf<std::remove_pointer_t<decltype(variable)>>;
+        if constexpr (std::is_same_v<Type, bool>) {
           return "takes no value";
-        } else if constexpr (std::is_arithmetic_v<Value>) {
+        } else if constexpr (std::is_arithmetic_v<Type>) {
           return store_number(*variable, text, range);
-        } else if constexpr (std::is_same_v<Value, std::vector<uint32_t>>) {
+        } else if constexpr (std::is_same_v<Type, std::vector<uint32_t>>) {
           uint32_t number = 0;
           if (auto wrong = store_number(number, text, range)) return wrong;
           variable->push_back(number);
-        } else if constexpr (std::is_same_v<Value, std::vector<std::string>>) {
+        } else if constexpr (std::is_same_v<Type, std::vector<std::string>>) {
           variable->emplace_back(text);
         } else {
           *variable = std::string(text);

@@ -11,6 +11,7 @@
 #include <fmt/format.h>
 
 #include "engine/weights/json_text.h"
+#include "runtime/rounding.h"
 #include "tools/replay/parse_number.h"
 #include "tools/replay/synthetic_trace.h"
 
@@ -185,7 +186,7 @@ Status read_hash_ids(const LineReader& lines, const nlohmann::json& object, Trac
   const auto ids = object.find("hash_ids");
   if (ids == object.end() || !ids->is_array())
     return lines.wrong("hash_ids is missing or not a list");
-  const size_t most = (request.prompt_tokens + kMooncakeTokensPerId - 1) / kMooncakeTokensPerId;
+  const size_t most = divide_up(request.prompt_tokens, kMooncakeTokensPerId);
   if (ids->size() > most)
     return lines.wrong(fmt::format("hash_ids has {} entries; {} tokens can have at most {}",
                                    ids->size(), request.prompt_tokens, most));

@@ -22,7 +22,7 @@ using Path = std::initializer_list<std::string_view>;
 
 constexpr size_t kMostWordShown = 64;  // bytes of a client's word in a message
 
-// Null, false, "", [] and {} ask for nothing.
+// Null, false, "", [] and {} ask for nothing in llama.cpp's fields.
 bool says_nothing(const json& value) {
   return value.is_null() || (value.is_boolean() && !value.get<bool>()) ||
          (value.is_string() && value.get_ref<const std::string&>().empty()) ||
@@ -96,12 +96,13 @@ class StructuredReader {
         output_.compact = value.get<bool>();
         continue;
       }
-      if (says_nothing(value) && key != "regex") continue;
+      // An empty list of choices or an empty schema is not nothing.
+      if (value.is_null() || (key == "json_object" && value == false)) continue;
       if (key == "json" && value.is_string())
         read_text(Kind::kJsonSchema, field, value);
       else if (key == "json")
         read_schema(field, value, {"structured_outputs", "json"});
-      else if (key == "regex" && !value.is_null())
+      else if (key == "regex")
         read_text(Kind::kRegex, field, value);
       else if (key == "grammar")
         read_text(Kind::kGrammar, field, value);
@@ -121,9 +122,9 @@ class StructuredReader {
   }
 
   void read_choice(const std::string& field, const json& value) {
-    if (!value.is_array() ||
+    if (!value.is_array() || value.empty() ||
         !std::ranges::all_of(value, [](const json& one) { return one.is_string(); }))
-      return wrong(field, "must be a list of strings");
+      return wrong(field, "must be a list of at least one string");
     take(Kind::kChoice, field);
     output_.choices = value.get<std::vector<std::string>>();
   }

@@ -33,12 +33,14 @@ class RanksTest : public GpuTest {
 
   // Runs steps on a chain of runners, each with some of the layers.
   struct Chain {
+    SharedRowsList shared;
     std::vector<std::unique_ptr<Model>> models;
     std::vector<std::unique_ptr<StepRunner>> runners;
 
     Result<std::vector<float>> logits(StepBatch batch) {
       const StepBatch whole = batch;
-      std::vector<float> rows;
+      std::vector<float> own;
+      std::span<const float> rows;
       for (size_t i = 0; i < runners.size(); ++i) {
         const bool last = i + 1 == runners.size();
         batch = whole;
@@ -46,20 +48,32 @@ class RanksTest : public GpuTest {
         if (!last) batch.logit_rows.clear(), batch.sampling.clear();
         HEARTH_ASSIGN(const StepTicket ticket, runners[i]->submit(batch));
         HEARTH_ASSIGN(const StepOutcome outcome, runners[i]->wait(ticket));
-        rows.assign(outcome.leaving.begin(), outcome.leaving.end());
+        if (shared.empty()) {
+          own.assign(outcome.leaving.begin(), outcome.leaving.end());
+          rows = own;
+        } else if (rows = outcome.leaving; !last && !shared[i]->place_of(rows)) {
+          return invalid("the rows are not in the memory that both devices share");
+        }
       }
       return runners.back()->read_logits(static_cast<uint32_t>(whole.logit_rows.size()));
     }
   };
 
-  Result<Chain> open_chain(const ModelFile& file, const std::vector<uint32_t>& layers) {
+  Result<Chain> open_chain(const ModelFile& file, const std::vector<uint32_t>& layers,
+                           bool shared = false) {
     Chain chain;
+    HEARTH_ASSIGN(const ModelPlan plan, plan_model(file));
+    for (size_t i = 1; shared && i < layers.size(); ++i)
+      chain.shared.push_back(
+          SharedRows::allocate(StepBoundary::bytes(plan.config, bucket_size(kRunner.limits.rows))));
     uint32_t first = 0;
     for (const uint32_t count : layers) {
       HEARTH_ASSIGN(auto model, Model::load(device(), file,
                                             {.context = kRunner.limits.context,
                                              .held = {.first = first, .last = first + count}}));
-      HEARTH_ASSIGN(auto runner, StepRunner::create(device(), pipelines(), *model, kRunner));
+      StepRunnerOptions options = kRunner;
+      options.rows = rows_of_rank(chain.shared, static_cast<uint32_t>(chain.runners.size()));
+      HEARTH_ASSIGN(auto runner, StepRunner::create(device(), pipelines(), *model, options));
       chain.models.push_back(std::move(model));
       chain.runners.push_back(std::move(runner));
       first += count;
@@ -102,6 +116,22 @@ TEST_F(RanksTest, LogitsAreTheSameToTheLastBit) {
       ASSERT_ASSIGN(const std::vector<float> logits, split.logits(batch));
       ASSERT_EQ(logits, expected) << tokens << " tokens at " << begin;
     }
+  }
+}
+
+TEST_F(RanksTest, RowsInSharedMemoryGiveTheSameLogits) {
+  if (device().caps().limits.host_import_alignment == 0)
+    GTEST_SKIP() << "the driver has no VK_EXT_external_memory_host";
+  ASSERT_ASSIGN(const auto file, ModelFile::open(golden_models_folder() / "gemma3"));
+  ASSERT_ASSIGN(const ModelPlan plan, plan_model(*file));
+  ASSERT_ASSIGN(Chain whole, open_chain(*file, {plan.config.layers}));
+  ASSERT_ASSIGN(Chain split, open_chain(*file, {4, 1, 2}, true));
+  for (const auto& [begin, tokens] :
+       std::vector<std::pair<uint32_t, uint32_t>>{{0, 9}, {9, 4}, {13, 1}}) {
+    const StepBatch batch = rank_step(begin, tokens, plan.config.vocabulary);
+    ASSERT_ASSIGN(const std::vector<float> expected, whole.logits(batch));
+    ASSERT_ASSIGN(const std::vector<float> logits, split.logits(batch));
+    ASSERT_EQ(logits, expected) << tokens << " tokens at " << begin;
   }
 }
 
@@ -196,6 +226,8 @@ TEST_F(RanksTest, SessionsGenerateTheSameTokensOnTwoAndThreeRanks) {
     SessionOptions split = options;
     split.ranks.devices.assign(ranks, own);
     EXPECT_EQ(session_ids(split), expected);
+    split.ranks.parts = ranks;
+    EXPECT_EQ(session_ids(split), expected) << "in parts";
   }
   options.speculation = {.method = SpeculationMethod::kNgram};
   options.ranks.devices.assign(2, own);

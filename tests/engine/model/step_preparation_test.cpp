@@ -2,6 +2,8 @@
 // engine's thread.
 #include "engine/model/step_preparation.h"
 
+#include <algorithm>
+#include <atomic>
 #include <condition_variable>
 #include <map>
 #include <mutex>
@@ -9,9 +11,12 @@
 #include <set>
 #include <thread>
 
+#include "engine/model/kernel_warm_up.h"
 #include "engine/model/step_bucket_list.h"
+#include "runtime/empty_dispatch.h"
 #include "runtime/faults.h"
 #include "runtime/log.h"
+#include "tests/support/fake_devices.h"
 #include "tests/support/gpu.h"
 #include "tests/support/tiny_model.h"
 
@@ -67,16 +72,44 @@ class StepPreparationTest : public GpuTest {
     return std::move(store).value();
   }
 
+  static constexpr StepNeeds kNeeds{.mixes = true, .candidates = true};
+
+  static PreparedSteps steps_of(StepRunner& runner, const StepNeeds& needs, bool rest) {
+    const StepLimits& limits = runner.options().limits;
+    PreparedSteps steps{
+        .survey = [&runner](const StepBucket& bucket) { return runner.pipelines_of(bucket); },
+        .minimum = minimum_buckets(limits, needs),
+        .rest = {}};
+    if (rest) steps.rest = covering_buckets(limits, needs);
+    return steps;
+  }
+
   static std::unique_ptr<StepPreparation> prepare(PipelineStore& store, StepRunner& runner,
-                                                  std::vector<StepBucket> rest) {
+                                                  bool rest) {
     auto preparation = std::make_unique<StepPreparation>(
-        store, [&runner](const StepBucket& bucket) { return runner.pipelines_of(bucket); },
-        StepPreparationOptions{.minimum = minimum_buckets(runner.options().limits, {}),
-                               .rest = std::move(rest),
-                               .threads = 2,
-                               .done = {}});
+        store, std::vector{steps_of(runner, kNeeds, rest)}, StepPreparationOptions{.threads = 2});
     runner.set_preparation(preparation.get());
     return preparation;
+  }
+
+  // Two pipelines, of one bucket.
+  static std::vector<PreparedSteps> two_norms() {
+    return {{.survey =
+                 [](const StepBucket&) {
+                   return std::vector<PipelineInfo>{{.kernel = "rms_norm", .constants = {64}},
+                                                    {.kernel = "rms_norm", .constants = {32}}};
+                 },
+             .minimum = {StepBucket{}},
+             .rest = {}}};
+  }
+
+  static std::set<PipelineInfo> as_set(const TinyModel& tiny, const StepBucket& bucket) {
+    const std::vector<PipelineInfo> infos = tiny.runner->pipelines_of(bucket);
+    return {infos.begin(), infos.end()};
+  }
+
+  static void wait_until_done(const StepPreparation& preparation) {
+    while (!preparation.progress().done) std::this_thread::yield();
   }
 
   // A step that continues `sequences` sequences by `tokens` tokens each, after `begin`.
@@ -124,13 +157,50 @@ TEST_F(StepPreparationTest, ASurveyFindsWhatARecordingAsksFor) {
   }
 }
 
+// Of every kind of step, on this device and on an H200: its pipelines are prepared, and it can run
+// in a larger bucket once the minimum is there. Candidates of contrastive search were not.
+TEST_F(StepPreparationTest, EveryKindOfStepIsPrepared) {
+  const StepPlanning h200{.caps = with_matrices(fake_devices().front().caps)};
+  for (const StepPlanning* planning : {static_cast<const StepPlanning*>(nullptr), &h200}) {
+    StepRunnerOptions options = kRunner;
+    options.planning = planning;
+    ASSERT_ASSIGN(const TinyModel tiny, TinyModel::open(device(), pipelines(), options));
+    const StepLimits& limits = tiny.runner->options().limits;
+    const auto pipelines_of = [&](const std::vector<StepBucket>& buckets) {
+      std::set<PipelineInfo> all;
+      for (const StepBucket& bucket : buckets) all.merge(std::set(as_set(tiny, bucket)));
+      return all;
+    };
+    const StepNeeds needs{.trees = true, .mixes = true, .candidates = true};
+    const std::set<PipelineInfo> minimum = pipelines_of(minimum_buckets(limits, needs));
+    std::set<PipelineInfo> all = pipelines_of(covering_buckets(limits, needs));
+    all.insert(minimum.begin(), minimum.end());
+    for (const StepBucket& size : {choose_bucket(1, 1, 1, 1), choose_bucket(3, 3, 1, 3),
+                                   choose_bucket(4, 1, 4, 3), choose_bucket(23, 2, 20, 4)})
+      for (uint32_t kind = 0; kind < 128; ++kind) {
+        StepBucket bucket = size;
+        bucket.context = bucket_context(300);
+        bucket.extras = static_cast<uint8_t>(kind % 64);
+        bucket.trees = kind >= 64;
+        if (bucket.trees && bucket.sequence_rows == 1) continue;  // a tree has several rows
+        EXPECT_TRUE(std::ranges::includes(all, as_set(tiny, bucket)))
+            << bucket.rows << " rows, kind " << kind;
+        EXPECT_TRUE(std::ranges::any_of(stand_in_buckets(bucket, limits),
+                                        [&](const StepBucket& larger) {
+                                          return std::ranges::includes(minimum,
+                                                                       as_set(tiny, larger));
+                                        }))
+            << bucket.rows << " rows, kind " << kind;
+      }
+  }
+}
+
 TEST_F(StepPreparationTest, NothingIsCompiledOnTheEngineThreadAfterLoading) {
   CompilerGate gate(true);
   const auto store = gated_store(gate);
   ASSERT_ASSIGN(const TinyModel tiny, TinyModel::open(device(), *store, kRunner));
   const size_t at_loading = gate.compiled_by(std::this_thread::get_id()).size();
-  const auto preparation =
-      prepare(*store, *tiny.runner, covering_buckets(tiny.runner->options().limits, {}));
+  const auto preparation = prepare(*store, *tiny.runner, true);
   ASSERT_OK(preparation->wait_for_minimum());
   const std::unique_ptr<Engine> engine = tiny.engine();
   std::thread::id engine_thread;
@@ -140,13 +210,17 @@ TEST_F(StepPreparationTest, NothingIsCompiledOnTheEngineThreadAfterLoading) {
     request.max_tokens = 4 + 3 * seed;
     request.sampling.temperature = sampled ? 0.8f : 0.0f;
     request.sampling.repetition_penalty = seed % 2 == 0 ? 1.1f : 1.0f;
+    if (seed == 1) request.guidance.scale = 1.5f;
+    if (seed == 5) {
+      request.sampling = {};
+      request.contrastive_search = {.alpha = 0.6f, .top_k = 3};
+    }
     return engine->submit(std::move(request));
   };
   // Twice: while compilers take very long, and when everything is compiled.
   for (const bool later : {false, true}) {
     gate.set_open(later);
-    if (later)
-      while (!preparation->progress().done) std::this_thread::yield();
+    if (later) wait_until_done(*preparation);
     std::vector<TokenStream> streams;
     for (uint32_t seed = 0; seed < 7; ++seed) {
       auto stream = generate(seed, seed % 3 == 0);
@@ -173,7 +247,7 @@ TEST_F(StepPreparationTest, AStepRunsWhileItsKernelsAreBeingCompiled) {
   const auto store = gated_store(gate);
   ASSERT_ASSIGN(const TinyModel tiny, TinyModel::open(device(), *store, kRunner));
   ASSERT_ASSIGN(const TinyModel usual, TinyModel::open(device(), pipelines(), kRunner));
-  const auto preparation = prepare(*store, *tiny.runner, {});
+  const auto preparation = prepare(*store, *tiny.runner, false);
   ASSERT_OK(preparation->wait_for_minimum());
   gate.set_open(false);
   const size_t before = gate.compiled();
@@ -197,6 +271,59 @@ TEST_F(StepPreparationTest, AStepRunsWhileItsKernelsAreBeingCompiled) {
   EXPECT_GT(gate.compiled(), before);
 }
 
+TEST_F(StepPreparationTest, KernelsAreReadyOnceTheyAreWarmedUp) {
+  CompilerGate gate(true);
+  const auto store = gated_store(gate);
+  std::atomic<bool> idle = false;
+  std::atomic<uint32_t> asked = 0, done = 0;
+  std::vector<uint32_t> warm;  // by one thread at a time
+  StepPreparation preparation(*store, two_norms(),
+                              {.threads = 2,
+                               .done = [&](const PreparationProgress&) { ++done; },
+                               .warm_up = [&](const Pipeline& pipeline) -> Result<bool> {
+                                 ++asked;
+                                 if (!idle) return false;
+                                 warm.push_back(pipeline.info().constants.front());
+                                 return true;
+                               }});
+  ASSERT_OK(preparation.wait_for_minimum());  // does not wait for it
+  while (asked < 3) std::this_thread::yield();
+  EXPECT_EQ(preparation.progress().ready, 0u);
+  EXPECT_EQ(preparation.progress().total, 2u);
+  EXPECT_FALSE(preparation.progress().done);
+  EXPECT_EQ(done, 0u);
+  // Meanwhile others are compiled.
+  const std::vector<PipelineInfo> urgent{{.kernel = "rms_norm", .constants = {16}}};
+  preparation.hurry(urgent);
+  while (store->find(urgent.front()) == nullptr) std::this_thread::yield();
+  idle = true;
+  wait_until_done(preparation);
+  EXPECT_EQ(preparation.progress().ready, 3u);
+  EXPECT_EQ(std::set(warm.begin(), warm.end()), (std::set<uint32_t>{16, 32, 64}));
+  EXPECT_EQ(warm.size(), 3u);
+  while (done == 0) std::this_thread::yield();
+}
+
+TEST_F(StepPreparationTest, KernelsAreWarmedUpWhileNoStepRuns) {
+  ASSERT_ASSIGN(const Pipeline* norm, pipelines().get({.kernel = "rms_norm", .constants = {64}}));
+  KernelWarmUp warm_up(device());
+  const auto runs = [&] {
+    const Result<bool> ran = warm_up.run_if_idle(*norm);
+    EXPECT_TRUE(ran.ok());
+    return ran.ok() && *ran;
+  };
+  const auto submit = [&] { ASSERT_OK(dispatch_empty(device(), *norm)); };
+  submit();
+  EXPECT_FALSE(runs()) << "the device was busy just now";
+  std::this_thread::sleep_for(KernelWarmUp::kQuiet);
+  EXPECT_TRUE(runs());
+  EXPECT_TRUE(runs()) << "its own work does not count";
+  submit();
+  EXPECT_FALSE(runs());
+  std::this_thread::sleep_for(KernelWarmUp::kQuiet);
+  EXPECT_TRUE(runs());
+}
+
 TEST_F(StepPreparationTest, EndsBetweenTwoPipelines) {
   CompilerGate gate(false);
   const auto store = gated_store(gate);
@@ -204,8 +331,7 @@ TEST_F(StepPreparationTest, EndsBetweenTwoPipelines) {
   ASSERT_ASSIGN(const TinyModel tiny, TinyModel::open(device(), *store, kRunner));
   gate.set_open(false);
   const size_t before = gate.compiled();
-  auto preparation =
-      prepare(*store, *tiny.runner, covering_buckets(tiny.runner->options().limits, {}));
+  auto preparation = prepare(*store, *tiny.runner, true);
   while (preparation->progress().total < 4) std::this_thread::yield();
   std::thread ends([&] { preparation.reset(); });
   std::this_thread::sleep_for(std::chrono::milliseconds(20));
@@ -219,12 +345,14 @@ TEST_F(StepPreparationTest, EndsBetweenTwoPipelines) {
 TEST_F(StepPreparationTest, AKernelThatCannotBeCompiledIsReported) {
   CompilerGate gate(true);
   const auto store = gated_store(gate);
-  StepPreparation preparation(
-      *store,
-      [](const StepBucket&) {
-        return std::vector<PipelineInfo>{{.kernel = "no_such_kernel", .constants = {}}};
-      },
-      {.minimum = {StepBucket{}}, .rest = {}, .threads = 1, .done = {}});
+  const PreparedSteps steps{
+      .survey =
+          [](const StepBucket&) {
+            return std::vector<PipelineInfo>{{.kernel = "no_such_kernel", .constants = {}}};
+          },
+      .minimum = {StepBucket{}},
+      .rest = {}};
+  StepPreparation preparation(*store, {steps}, {.threads = 1});
   const Status status = preparation.wait_for_minimum();
   ASSERT_FALSE(status.ok());
   EXPECT_NE(status.error().message.find("no_such_kernel"), std::string::npos);
@@ -240,15 +368,14 @@ TEST_F(StepPreparationTest, ALostDeviceEndsItWithoutALineForEveryKernel) {
   ASSERT_ASSIGN(const CommandBuffer commands, recorder.finish());
   ASSERT_FALSE(lost->compute().run(commands).ok());
   const size_t before = lines;
-  StepPreparation preparation(
-      *store,
-      [](const StepBucket& bucket) {
-        return std::vector<PipelineInfo>{{.kernel = "rms_norm", .constants = {bucket.rows}}};
-      },
-      {.minimum = {choose_bucket(1, 1, 1, 1), choose_bucket(2, 2, 1, 2), choose_bucket(3, 3, 1, 3)},
-       .rest = {},
-       .threads = 1,
-       .done = {}});
+  const PreparedSteps steps{
+      .survey =
+          [](const StepBucket& bucket) {
+            return std::vector<PipelineInfo>{{.kernel = "rms_norm", .constants = {bucket.rows}}};
+          },
+      .minimum = {choose_bucket(1, 1, 1, 1), choose_bucket(2, 2, 1, 2), choose_bucket(3, 3, 1, 3)},
+      .rest = {}};
+  StepPreparation preparation(*store, {steps}, {.threads = 1});
   const Status status = preparation.wait_for_minimum();
   ASSERT_FALSE(status.ok());
   EXPECT_EQ(status.error().kind, ErrorKind::kDeviceLost);

@@ -78,6 +78,23 @@ TEST(SamplingChoice, TablesFitIntoSharedMemoryAndAreLargeEnough) {
   }
 }
 
+TEST(SamplingChoice, TablesOfStagesFitIntoSharedMemory) {
+  for (const FakeDevice& device : kSamplingDevices) {
+    const SamplingPlan plan =
+        choose_sampling(device.caps, {.rows = 64, .vocab = 128256, .stages = true});
+    const auto& constants = plan.stages->pipeline.constants;
+    const uint32_t lanes = constants[0], bins = constants[1], tokens = constants[2];
+    // Beside the tables: values of up to 256 subgroups.
+    EXPECT_LE(bins * 8 + tokens * 8 + 5120 + 64, device.caps.limits.max_shared_bytes)
+        << device.name;
+    EXPECT_LE(lanes, tokens) << device.name;
+    EXPECT_LE(tokens, bins) << device.name << ": for the running sums of the list";
+    EXPECT_GE(plan.chunk_bytes,
+              64ull * plan.chunks * (sizeof(params::SamplingChunk) + sizeof(params::SamplingSums)))
+        << device.name;
+  }
+}
+
 TEST(SamplingChoice, CpuDevicesGetWorkgroupsOfOneSubgroup) {
   for (const FakeDevice& device : kSamplingDevices) {
     const SamplingPlan plan = choose_sampling(device.caps, {4, 32000});

@@ -25,11 +25,12 @@ void for_possible_buckets(const StepLimits& limits, Visit visit) {
 
 TEST(StepBucketList, EveryBucketHasAStandIn) {
   const std::vector<StepBucket> minimum =
-      minimum_buckets(kListedLimits, {.trees = true, .mixes = true});
+      minimum_buckets(kListedLimits, {.trees = true, .mixes = true, .candidates = true});
   const std::set<StepBucket> known(minimum.begin(), minimum.end());
   for_possible_buckets(kListedLimits, [&](StepBucket bucket) {
     for (const uint8_t extras :
-         {uint8_t{0}, uint8_t{kStepRowExtras}, uint8_t{kStepPools}, uint8_t{kStepHidden}}) {
+         {uint8_t{0}, uint8_t{kStepRowExtras}, uint8_t{kStepPools},
+          uint8_t{kStepRowExtras | kStepHidden}}) {
       bucket.extras = extras;
       bucket.greedy = bucket.rows % 2 == 0;
       if (known.contains(bucket)) continue;
@@ -68,6 +69,17 @@ TEST(StepBucketList, ASmallerBucketDoesNotFit) {
   StepBucket decode = choose_bucket(4, 4, 1, 4);
   EXPECT_TRUE(fits_into(decode, choose_bucket(16, 4, 16, 4)));
   EXPECT_FALSE(fits_into(choose_bucket(4, 2, 2, 2), decode));
+}
+
+TEST(StepBucketList, ACompanionModelNeedsPlainStepsOnly) {
+  for (const auto& list : {minimum_buckets(kListedLimits, {.extras = false}),
+                           covering_buckets(kListedLimits, {.extras = false})}) {
+    EXPECT_FALSE(list.empty());
+    for (const StepBucket& bucket : list) {
+      EXPECT_EQ(bucket.extras, 0);
+      EXPECT_FALSE(bucket.trees);
+    }
+  }
 }
 
 TEST(StepBucketList, TheCoveringListHasEverySizeOnceItMatters) {

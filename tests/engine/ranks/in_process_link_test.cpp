@@ -1,5 +1,6 @@
 #include "engine/ranks/in_process_link.h"
 
+#include <chrono>
 #include <thread>
 
 #include <gtest/gtest.h>
@@ -15,6 +16,26 @@ uint64_t number_in(const Result<Message>& message) {
   uint64_t number = 0;
   if (message.ok()) MessageReader(*message).value(number);
   return number;
+}
+
+// Messages at a steady pace, so that the receiver also finds some while it looks, and then an error.
+TEST(InProcessLink, AChannelThatIsWatchedCloselyLosesNothing) {
+  const auto links = make_in_process_links(2);
+  links[0]->watch_closely(Channel::kRows);
+  std::thread sender([&] {
+    for (uint64_t i = 1; i <= 60; ++i) {
+      std::this_thread::sleep_for(std::chrono::microseconds(i % 10 == 0 ? 2000 : 400));
+      ASSERT_TRUE(links[1]->send(0, Channel::kRows, number_message(i)).ok());
+    }
+    std::this_thread::sleep_for(std::chrono::microseconds(400));
+    links[1]->fail("enough");
+  });
+  for (uint64_t i = 1; i <= 60; ++i)
+    EXPECT_EQ(number_in(links[0]->receive(1, Channel::kRows)), i);
+  const Result<Message> last = links[0]->receive(1, Channel::kRows);
+  ASSERT_FALSE(last.ok());
+  EXPECT_EQ(last.error().message, "enough");
+  sender.join();
 }
 
 TEST(InProcessLink, KeepsTheOrderOfEachChannelAndSource) {

@@ -63,6 +63,56 @@ TEST(RankExecutor, SameIdsWithTwoAndThreeRanksWholeAndDivided) {
         }
 }
 
+// Prompts without a token yet to sample let the first rank run ahead as far as it may.
+TEST(RankExecutor, SharedRowsStayUntilTheNextRankHasReadThem) {
+  for (const uint32_t ranks : {2u, 3u})
+    for (const uint32_t least_rows : {1u, 1000u}) {
+      SCOPED_TRACE(std::to_string(ranks) + " ranks, parts of " + std::to_string(least_rows));
+      StandInOptions options{.limits = kRankRoom};
+      options.limits.max_step_tokens = 8;
+      StandInRanks pipeline(options, ranks, least_rows, RowsTravel::kInSharedMemory);
+      pipeline.last().delay = std::chrono::microseconds(200);
+      Engine engine(pipeline.executor(), nullptr, rank_engine_options(options, {}));
+      expect_same_ids(engine, options, 16);
+    }
+}
+
+TEST(RankExecutor, SameIdsWhileBothWaysOfDecodingAreTried) {
+  const StandInOptions options{.limits = kRankRoom};
+  StandInRanks pipeline(options, 2, 1000, RowsTravel::kInSharedMemory, true);
+  uint64_t steps = 0;
+  {
+    Engine engine(pipeline.executor(), nullptr, rank_engine_options(options, {}));
+    expect_same_ids(engine, options, 24);
+    steps = engine.records().written();
+  }
+  const auto times = pipeline.executor().times();
+  ASSERT_TRUE(times.ok());
+  EXPECT_GT((*times)[1].steps, steps + 5) << "a divided step is two for a rank";
+}
+
+TEST(RankExecutor, TellsWhereTheTimeOfEachRankWent) {
+  const StandInOptions options{.limits = kRankRoom};
+  StandInRanks pipeline(options, 2, 1000);
+  pipeline.last().delay = std::chrono::milliseconds(2);
+  {
+    Engine engine(pipeline.executor(), nullptr, rank_engine_options(options, {}));
+    auto stream = engine.submit(mixed_request(1));
+    ASSERT_TRUE(stream.ok());
+    EXPECT_FALSE(read_ids(*stream).empty());
+  }
+  const auto times = pipeline.executor().times();
+  ASSERT_TRUE(times.ok()) << times.error().message;
+  ASSERT_EQ(times->size(), 2u);
+  EXPECT_GT((*times)[0].steps, 0u);
+  EXPECT_EQ((*times)[0].steps, (*times)[1].steps);
+  EXPECT_GE((*times)[1].device_seconds, 2e-3 * static_cast<double>((*times)[1].steps));
+  EXPECT_GT((*times)[1].arrival_seconds, 0);
+  const auto again = pipeline.executor().times();
+  ASSERT_TRUE(again.ok());
+  EXPECT_EQ((*again)[1].steps, 0u) << "a report begins anew";
+}
+
 TEST(RankExecutor, SameIdsUnderEveryNamedPolicy) {
   for (const std::string_view name : policy_names()) {
     SCOPED_TRACE(name);

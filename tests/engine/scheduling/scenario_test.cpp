@@ -275,7 +275,12 @@ void Scenario::expect(const Words& words) {
     for (const auto& hit : plan.prefix_hits) tokens.push_back({hit.request, hit.tokens});
     expect_tokens(words, tokens);
   } else if (what == "forked") {
-    for (const auto& fork : plan.forks) tokens.push_back({fork.request, fork.tokens});
+    // What a fork has when it is admitted, unless it found that in the prefix cache.
+    for (const BatchMember& member : plan.members)
+      if (engine().requests.at(member.request).fork && member.first_position > 0 &&
+          std::ranges::count(plan.admitted, member.request) > 0 &&
+          std::ranges::count(plan.prefix_hits, member.request, &BatchPlan::PrefixHit::request) == 0)
+        tokens.push_back({member.request, member.first_position});
     expect_tokens(words, tokens);
   } else if (what == "generated") {
     for (std::size_t i = 2; i < words.size(); i += 2) {

@@ -144,6 +144,15 @@ TEST_F(HttpTransfersTest, FailuresHaveAKindAndAReason) {
   EXPECT_EQ(fetch(*transfers_, with_tls).end.failure, TransferFailure::kTls);
 }
 
+// It said "stopped".
+TEST_F(HttpTransfersTest, AnEndlessAnswerIsRefusedWithAReason) {
+  ScriptedPeer endless(
+      [](const auto&, const auto& wire) { wire.reply(200, std::string(17 << 20, 'x')); });
+  const TransferEnd end = get_from(endless.port()).end;
+  EXPECT_EQ(end.failure, TransferFailure::kStopped);
+  EXPECT_EQ(end.message, "the server's answer is longer than 16 MiB");
+}
+
 TEST_F(HttpTransfersTest, AWaitCanBeInterrupted) {
   ScriptedPeer late([](const auto&, const auto& wire) { wire.pause(0.5); });
   int asked = 0;

@@ -65,15 +65,32 @@ json model_details(const ServedModel& model) {
           {"quantization_level", model.about.format}};
 }
 
+json model_entry(const ServedModel& model) {
+  return {{"name", model.name},
+          {"model", model.name},
+          {"size", model.about.bytes},
+          {"digest", model_digest(model)},
+          {"details", model_details(model)}};
+}
+
 void list_tags(ServerState& server, Exchange& exchange) {
   const ServedModel* const model = server.loaded(exchange);
   if (model == nullptr) return;
-  exchange.send({{"models", json::array({{{"name", model->name},
-                                          {"model", model->name},
-                                          {"modified_at", ollama_time()},
-                                          {"size", model->about.bytes},
-                                          {"digest", model_digest(*model)},
-                                          {"details", model_details(*model)}}})}});
+  json entry = model_entry(*model);
+  entry["modified_at"] = ollama_time();
+  exchange.send({{"models", json::array({std::move(entry)})}});
+}
+
+// The models in memory: the one that is served, which is never unloaded.
+void list_running(ServerState& server, Exchange& exchange) {
+  constexpr const char* kNever = "2318-01-01T00:00:00Z";  // as Ollama says it
+  const ServedModel* const model = server.loaded(exchange);
+  if (model == nullptr) return;
+  json entry = model_entry(*model);
+  entry["size_vram"] = model->about.bytes;
+  entry["expires_at"] = kNever;
+  entry["context_length"] = longest_sequence(model->engine.limits());
+  exchange.send({{"models", json::array({std::move(entry)})}});
 }
 
 json capabilities(const ServedModel& model) {
@@ -117,6 +134,7 @@ std::span<const Route> ollama_routes() {
       {.method = "POST", .path = "/api/chat", .handle = chat_ollama, .errors = kShape},
       {.method = "POST", .path = "/api/generate", .handle = complete_ollama, .errors = kShape},
       {.method = "GET", .path = "/api/tags", .handle = list_tags, .errors = kShape},
+      {.method = "GET", .path = "/api/ps", .handle = list_running, .errors = kShape},
       {.method = "POST", .path = "/api/show", .handle = show_tag, .errors = kShape},
       {.method = "GET", .path = "/api/version", .handle = show_version, .errors = kShape},
   };

@@ -1,9 +1,11 @@
 // OpenAI's Responses API: create, look up and delete responses.
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include <fmt/format.h>
 
 #include "tools/server/api/generate.h"
+#include "tools/server/api/input_items.h"
 #include "tools/server/api/responses_reply.h"
 #include "tools/server/api/responses_request.h"
 #include "tools/server/api/routes.h"
@@ -13,6 +15,7 @@ namespace hearth {
 namespace {
 
 constexpr std::string_view kResponsePath = "/v1/responses/";
+constexpr std::string_view kInputItems = "/input_items";  // after the id
 
 // What the body asks for, without the body's JSON, which may be large.
 std::variant<GenerationCall, ApiError> response_call(ServerState& server, const ServedModel& model,
@@ -45,8 +48,14 @@ void create_response(ServerState& server, Exchange& exchange) {
   generate(server, exchange, std::move(std::get<GenerationCall>(call)));
 }
 
+bool asks_for_input(const Exchange& exchange) {
+  return exchange.request.path.ends_with(kInputItems);
+}
+
 std::string id_in_path(const Exchange& exchange) {
-  return exchange.request.path.substr(kResponsePath.size());
+  std::string id = exchange.request.path.substr(kResponsePath.size());
+  if (asks_for_input(exchange)) id.resize(id.size() - std::min(id.size(), kInputItems.size()));
+  return id;
 }
 
 void refuse_unknown(Exchange& exchange) {
@@ -59,11 +68,18 @@ void refuse_unknown(Exchange& exchange) {
 void show_response(ServerState& server, Exchange& exchange) {
   const auto stored = server.responses().find(id_in_path(exchange));
   if (!stored) return refuse_unknown(exchange);
-  exchange.reply.send(200, "application/json", stored->object);
+  if (!asks_for_input(exchange))
+    return exchange.reply.send(200, "application/json", stored->object);
+  const auto page =
+      list_page(input_items(nlohmann::json::parse(stored->conversation), id_in_path(exchange)),
+                exchange.request.query);
+  if (const ApiError* error = std::get_if<ApiError>(&page)) return exchange.refuse(*error);
+  exchange.send(std::get<nlohmann::json>(page));
 }
 
 void delete_response(ServerState& server, Exchange& exchange) {
   const std::string id = id_in_path(exchange);
+  if (asks_for_input(exchange)) return refuse_unknown(exchange);
   if (!server.responses().remove(id)) return refuse_unknown(exchange);
   exchange.send({{"id", id}, {"object", "response.deleted"}, {"deleted", true}});
 }

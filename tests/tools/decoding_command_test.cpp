@@ -1,0 +1,101 @@
+// Decoding strategies of hearth run, as a user starts them: contrastive search, guidance, beam
+// search, contrastive decoding and speculation. That each computes what it should is tested
+// elsewhere; here every option has to arrive, to change the text as it should, and to say what it
+// cannot do.
+#include "tests/support/hearth_program.h"
+
+namespace hearth::testing {
+namespace {
+
+using ::testing::HasSubstr;
+
+constexpr const char* kSmallModel = HEARTH_SOURCE_DIR "/models/default/hearth-tiny-Q8_0.gguf";
+constexpr const char* kLargeModel =
+    HEARTH_SOURCE_DIR "/models/default/hearth-storyteller-Q8_0.gguf";
+
+nlohmann::json decoded(const char* model, std::vector<std::string> options) {
+  options.insert(options.begin(), {"run", "-m", model, "-p",
+                                   "Lily had a red ball. Tom had a red ball. Lily had a red", "-n",
+                                   "16", "--deterministic"});
+  return hearth_json(options);
+}
+
+nlohmann::json greedy(const char* model) { return decoded(model, {"--temp", "0"})["ids"]; }
+
+std::string decoding_fault(std::vector<std::string> options) {
+  options.insert(options.begin(), {"run", "-m", kSmallModel, "-p", "Once", "-n", "2"});
+  const Finished result = hearth(options);
+  EXPECT_NE(result.exit_code, 0);
+  expect_one_line(result.err);
+  return result.err;
+}
+
+TEST(DecodingCommand, ContrastiveSearchIsTheSameEveryTimeAndNotGreedy) {
+  const auto plain = greedy(kSmallModel);
+  const auto searched = decoded(kSmallModel, {"--penalty-alpha", "0.9", "--top-k", "4"})["ids"];
+  EXPECT_EQ(searched.size(), 16u);
+  EXPECT_NE(searched, plain);
+  EXPECT_EQ(decoded(kSmallModel, {"--penalty-alpha", "0.9", "--top-k", "4", "--seed", "7"})["ids"],
+            searched)
+      << "nothing is drawn";
+  EXPECT_EQ(decoded(kSmallModel, {"--penalty-alpha", "1e-6", "--top-k", "4"})["ids"], plain)
+      << "hardly any penalty";
+  EXPECT_THAT(decoding_fault({"--penalty-alpha", "0.6", "--top-k", "1"}), HasSubstr("top_k"));
+  EXPECT_THAT(decoding_fault({"--penalty-alpha", "0.6", "--top-k", "4", "--beams", "2"}),
+              HasSubstr("cannot be combined"));
+}
+
+TEST(DecodingCommand, GuidanceMovesAwayFromTheNegativePrompt) {
+  const auto plain = greedy(kSmallModel);
+  const auto guided = [](const char* scale, std::vector<std::string> more) {
+    more.insert(more.end(), {"--temp", "0", "--guidance", scale});
+    return decoded(kSmallModel, more)["ids"];
+  };
+  EXPECT_EQ(guided("1", {"--negative-prompt", "A sad story."}), plain) << "1 is off";
+  EXPECT_NE(guided("4", {"--negative-prompt", "Lily had a red"}), plain);
+  EXPECT_NE(guided("4", {}), plain) << "away from the prompt's last token";
+  EXPECT_THAT(decoding_fault({"--guidance", "2", "--beams", "2"}), HasSubstr("cannot be combined"));
+}
+
+TEST(DecodingCommand, BeamsReturnTheBestTextsWithTheirScores) {
+  const auto result = decoded(kSmallModel, {"--beams", "4", "--best", "3"});
+  EXPECT_EQ(result["beams"], 4);
+  const auto& texts = result["texts"];
+  ASSERT_EQ(texts.size(), 3u);
+  for (size_t i = 0; i < 3; ++i) EXPECT_EQ(texts[i]["ids"].size(), 16u);
+  EXPECT_GT(texts[0]["score"], texts[1]["score"]);
+  EXPECT_GT(texts[1]["score"], texts[2]["score"]);
+  EXPECT_NE(texts[0]["ids"], texts[1]["ids"]);
+  const auto best = decoded(kSmallModel, {"--beams", "4"})["texts"];
+  ASSERT_EQ(best.size(), 1u);
+  EXPECT_EQ(best[0]["ids"], texts[0]["ids"]);
+  EXPECT_THAT(decoding_fault({"--beams", "2", "--best", "3"}), HasSubstr("beams"));
+}
+
+TEST(DecodingCommand, TheAmateursTasteIsSubtracted) {
+  const auto plain = greedy(kLargeModel);
+  EXPECT_NE(decoded(kLargeModel, {"--temp", "0", "--amateur", kSmallModel})["ids"], plain);
+  EXPECT_EQ(
+      decoded(kLargeModel, {"--temp", "0", "--amateur", kSmallModel, "--cd-beta", "0"})["ids"],
+      plain)
+      << "nothing of it";
+}
+
+TEST(DecodingCommand, SpeculationDoesNotChangeTheText) {
+  const auto plain = greedy(kLargeModel);
+  const auto drafted = decoded(kLargeModel, {"--temp", "0", "--speculate", "draft"});
+  EXPECT_EQ(drafted["ids"], plain);
+  EXPECT_GT(drafted["accepted_tokens"], 0) << "the built-in draft model is often right";
+  EXPECT_GE(drafted["proposed_tokens"], drafted["accepted_tokens"]);
+  const auto looked_up = decoded(kLargeModel, {"--temp", "0", "--speculate", "ngram"});
+  EXPECT_EQ(looked_up["ids"], plain);
+  EXPECT_GT(looked_up["proposed_tokens"], 0) << "the prompt repeats itself";
+  const auto drawn = [](std::vector<std::string> more) {
+    more.insert(more.end(), {"--temp", "1", "--seed", "5"});
+    return decoded(kLargeModel, more)["ids"];
+  };
+  EXPECT_EQ(drawn({"--speculate", "draft"}), drawn({})) << "sampled text, too";
+}
+
+}  // namespace
+}  // namespace hearth::testing
