@@ -41,7 +41,7 @@ namespace {
 float headline_value_width(const Theme& theme, const std::string& value) {
   // A minimum width keeps what follows in place when the number gets another digit.
   return std::max(bold_font()->CalcTextSizeA(large_text_size(), FLT_MAX, 0, value.c_str()).x,
-                  theme.px(40));
+                  theme.px(28));
 }
 
 }  // namespace

@@ -210,7 +210,7 @@ class TimelinePanel : public Panel {
       const std::string name = fmt::format("token budget {} (off scale)", budget_);
       draw_small_text(plot.canvas(),
                       {plot.bottom_right().x - small_text_extent(name.c_str()).x - theme.px(4),
-                       plot.top_left().y},
+                       plot.top_left().y - small_text_size() - theme.px(1)},
                       theme.warning_color(), name.c_str());
     }
     draw_missed_steps(theme, plot.canvas(), data_, window_, plot.top_left().x, plot.top_left().y,
