@@ -82,9 +82,10 @@ class MadeModel : public ModelFile {
     const WeightTable table = architecture->weight_table(config);
     for (const WeightSpec& spec : table.specs()) {
       if (spec.optional && !info.optional_weights) continue;
+      const bool vector = spec.is_vector && spec.experts == 0;  // experts' biases are a matrix
       for (const WeightPart& part : spec.parts)
         add(part.tensor, spec.is_vector ? WeightFormat::kF32 : info.format(part.tensor),
-            spec.is_vector ? 1 : part.rows, spec.is_vector ? part.rows : spec.cols);
+            vector ? 1 : part.rows, vector ? part.rows : spec.cols);
       if (spec.experts > 0) tensors_.back().matrices = spec.experts;
     }
     std::ranges::sort(tensors_, {}, &ModelTensor::name);
