@@ -141,6 +141,10 @@ class Planner {
     return {.op = op, .shape = shape, .kernel = choose_compare_hidden(input_.caps, shape)};
   }
 
+  PlannedClear plan(const ClearOp& op, uint32_t) { return {.op = op}; }
+  PlannedSum plan(const SumOp& op, uint32_t) { return {.op = op}; }
+  PlannedJoin plan(const JoinOp& op, uint32_t) { return {.op = op}; }
+
   const FuseInput& input_;
   MatmulChoices matmuls_;
 };

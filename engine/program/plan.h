@@ -128,12 +128,25 @@ struct PlannedCompare {
   KernelPlan kernel;
 };
 
+struct PlannedClear {
+  ClearOp op;
+};
+
+// Where ranks meet; segments.h cuts a plan there.
+struct PlannedSum {
+  SumOp op;
+};
+
+struct PlannedJoin {
+  JoinOp op;
+};
+
 struct PlannedOp {
   std::string_view part;
   uint32_t layer = 0, rows = 0;
   std::variant<PlannedEmbed, PlannedNorm, PlannedAdd, PlannedProduct, PlannedRopeKv,
                PlannedAttention, PlannedActivation, PlannedExperts, PlannedPick, PlannedPool,
-               PlannedKeep, PlannedCompare>
+               PlannedKeep, PlannedCompare, PlannedClear, PlannedSum, PlannedJoin>
       what;
 
   template <class T>
