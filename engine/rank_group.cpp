@@ -8,6 +8,7 @@
 #include "engine/rank_worker.h"
 #include "engine/ranks/in_process_link.h"
 #include "engine/ranks/rank_loop.h"
+#include "engine/ranks/shard_loop.h"
 #include "engine/session.h"
 #include "runtime/memory.h"
 
@@ -21,6 +22,12 @@ constexpr uint32_t kLeastCpuPartRows = 2;
 constexpr uint32_t kLeastGpuPartRows = 512;
 
 }  // namespace
+
+std::string share_text(const ModelShare& share) {
+  if (share.shard.is_divided())
+    return fmt::format("share {} of {} of every layer", share.shard.index + 1, share.shard.count);
+  return fmt::format("layers {} to {}", share.held.first, share.held.last - 1);
+}
 
 Result<SplitRequest> split_request(const ModelFile& file) {
   HEARTH_ASSIGN(const ModelPlan whole, plan_model(file));
@@ -40,6 +47,12 @@ Result<SplitRequest> split_request(const ModelFile& file) {
   request.input_bytes = first.weight_bytes - request.layer_bytes.front();
   request.output_bytes = last.weight_bytes - request.layer_bytes.back();
   return request;
+}
+
+Status check_shards(const ModelFile& file, uint32_t ranks) {
+  for (uint32_t rank = 0; rank < ranks; ++rank)
+    HEARTH_TRY(plan_model(file, {}, {.index = rank, .count = ranks}));
+  return {};
 }
 
 template <class T>
@@ -64,10 +77,14 @@ Result<std::unique_ptr<RankGroup>> RankGroup::open(Instance& instance, const Mod
     return group;
   }
   // Before any device is opened.
-  HEARTH_ASSIGN(SplitRequest request, split_request(file));
-  request.room_bytes.assign(ranks.count(), 1);
-  request.layers = ranks.layers;
-  HEARTH_TRY(split_layers(request));
+  if (ranks.split == RankSplit::kTensor) {
+    HEARTH_TRY(check_shards(file, ranks.count()));
+  } else {
+    HEARTH_ASSIGN(SplitRequest request, split_request(file));
+    request.room_bytes.assign(ranks.count(), 1);
+    request.layers = ranks.layers;
+    HEARTH_TRY(split_layers(request));
+  }
   group->own_links_ = make_in_process_links(ranks.count());
   group->link_ = group->own_links_.front().get();
   for (uint32_t rank = 1; rank < ranks.count(); ++rank)
@@ -88,7 +105,7 @@ RankGroup::~RankGroup() {
   for (std::thread& thread : threads_) thread.join();
 }
 
-Result<LayerRange> RankGroup::divide(const RankOffer& own) {
+Result<ModelShare> RankGroup::divide(const RankOffer& own) {
   offers_.assign(1, own);
   for (uint32_t rank = 1; rank < count(); ++rank) {
     HEARTH_ASSIGN(const Message message, receive_setup(rank));
@@ -98,20 +115,34 @@ Result<LayerRange> RankGroup::divide(const RankOffer& own) {
           fmt::format("rank {} has another model file or another version of the program", rank));
     offers_.push_back(std::move(offer));
   }
+  shares_.resize(count());
+  if (options_.ranks.split == RankSplit::kTensor) {
+    HEARTH_TRY(check_shards(file_, count()));
+    for (uint32_t rank = 0; rank < count(); ++rank)
+      shares_[rank].shard = {.index = rank, .count = count()};
+    exchange_.emplace(*link_);
+    return shares_.front();
+  }
   HEARTH_ASSIGN(SplitRequest request, split_request(file_));
   for (const RankOffer& offer : offers_) request.room_bytes.push_back(offer.free_bytes);
   if (std::ranges::all_of(offers_, &RankOffer::is_cpu)) balance_time(request);
   request.layers = options_.ranks.layers;
-  HEARTH_ASSIGN(ranges_, split_layers(request));
-  return ranges_.front();
+  HEARTH_ASSIGN(const std::vector<LayerRange> ranges, split_layers(request));
+  for (uint32_t rank = 0; rank < count(); ++rank) shares_[rank].held = ranges[rank];
+  return shares_.front();
+}
+
+RankTask RankGroup::share_task(uint32_t rank) const {
+  return {.held = shares_[rank].held, .shard = shares_[rank].shard};
 }
 
 Status RankGroup::plan(MemoryPlan& memory, uint32_t wanted_blocks) {
-  for (uint32_t rank = 1; rank < count(); ++rank)
-    HEARTH_TRY(link_->send(
-        rank, Channel::kSetup,
-        write_task(
-            {.held = ranges_[rank], .context = memory.context, .kv_blocks = wanted_blocks})));
+  for (uint32_t rank = 1; rank < count(); ++rank) {
+    RankTask task = share_task(rank);
+    task.context = memory.context;
+    task.kv_blocks = wanted_blocks;
+    HEARTH_TRY(link_->send(rank, Channel::kSetup, write_task(task)));
+  }
   rooms_.assign(1, {.weight_bytes = memory.weight_bytes,
                     .activation_bytes = memory.activation_bytes,
                     .kv_bytes_per_block = memory.kv_bytes_per_block,
@@ -140,18 +171,19 @@ uint32_t RankGroup::swap_blocks(uint64_t bytes, uint64_t own_most) const {
 }
 
 Status RankGroup::load(const StepRunnerOptions& options, const ModelConfig& config) {
-  if (!own_links_.empty()) {
+  if (!own_links_.empty() && !exchange_) {
     const uint64_t bytes = StepBoundary::bytes(config, bucket_size(options.limits.rows));
     for (uint32_t rank = 0; rank + 1 < count(); ++rank)
       shared_rows_->push_back(SharedRows::allocate(bytes));
   }
-  for (uint32_t rank = 1; rank < count(); ++rank)
-    HEARTH_TRY(link_->send(rank, Channel::kSetup,
-                           write_task({.held = ranges_[rank],
-                                       .context = options.limits.context,
-                                       .kv_blocks = options.kv_blocks,
-                                       .swap_blocks = options.swap_blocks,
-                                       .load = true})));
+  for (uint32_t rank = 1; rank < count(); ++rank) {
+    RankTask task = share_task(rank);
+    task.context = options.limits.context;
+    task.kv_blocks = options.kv_blocks;
+    task.swap_blocks = options.swap_blocks;
+    task.load = true;
+    HEARTH_TRY(link_->send(rank, Channel::kSetup, write_task(task)));
+  }
   return {};
 }
 
@@ -177,11 +209,17 @@ Status RankGroup::start(StepRunner& runner) {
   const bool cpu = std::ranges::all_of(offers_, &RankOffer::is_cpu);
   options.least_part_rows = cpu ? kLeastCpuPartRows : kLeastGpuPartRows;
   options.measure_decoding = !cpu && options_.ranks.parts == 0;
+  options.divides_layers = exchange_.has_value();
+  if (options.divides_layers) options.parts = 1;
   for (const RankRoom& room : rooms_) options.block_bytes += room.kv_bytes_per_block;
-  if (!offers_.front().is_cpu) link_->watch_closely(Channel::kIds);
+  if (!offers_.front().is_cpu) {
+    link_->watch_closely(Channel::kIds);
+    link_->watch_closely(Channel::kSums);
+  }
   executor_ = std::make_unique<RankExecutor>(*link_, options);
   threads_.emplace_back([this, &runner] {
-    const Status ended = RankLoop(*link_, runner, runner.options().rows).run();
+    const Status ended = exchange_ ? ShardLoop(*link_, runner, *exchange_).run()
+                                   : RankLoop(*link_, runner, runner.options().rows).run();
     if (ended.ok()) return;
     const std::lock_guard lock(loss_);
     lost_ = ended.error().message;
@@ -199,8 +237,8 @@ void RankGroup::on_loss(std::function<void(const std::string& reason)> tell) {
 std::vector<std::string> RankGroup::describe() const {
   std::vector<std::string> lines;
   for (size_t rank = 0; rank < rooms_.size(); ++rank)
-    lines.push_back(fmt::format("rank {}: {}, layers {} to {}, {} of weights", rank,
-                                offers_[rank].device, ranges_[rank].first, ranges_[rank].last - 1,
+    lines.push_back(fmt::format("rank {}: {}, {}, {} of weights", rank, offers_[rank].device,
+                                share_text(shares_[rank]),
                                 format_bytes(rooms_[rank].weight_bytes)));
   return lines;
 }

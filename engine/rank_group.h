@@ -6,6 +6,7 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <thread>
 #include <vector>
@@ -15,6 +16,7 @@
 #include "engine/model/step_runner.h"
 #include "engine/ranks/layer_split.h"
 #include "engine/ranks/link.h"
+#include "engine/ranks/link_exchange.h"
 #include "engine/ranks/rank_executor.h"
 #include "engine/ranks/rank_setup.h"
 #include "runtime/result.h"
@@ -23,6 +25,18 @@ namespace hearth {
 
 class Instance;
 struct SessionOptions;
+
+// The part of a model that a rank has.
+struct ModelShare {
+  LayerRange held = {};
+  TensorShard shard = {};
+};
+
+// "layers 16 to 31", or "share 1 of 2 of every layer".
+std::string share_text(const ModelShare& share);
+
+// Fails if a model's layers cannot be divided over that many ranks.
+Status check_shards(const ModelFile& file, uint32_t ranks);
 
 // What each part of a model takes; the ranks are yet to be added.
 Result<SplitRequest> split_request(const ModelFile& file);
@@ -38,8 +52,8 @@ class RankGroup {
   RankGroup(const RankGroup&) = delete;
   RankGroup& operator=(const RankGroup&) = delete;
 
-  // Divides the layers, given rank 0's own device; returns rank 0's.
-  Result<LayerRange> divide(const RankOffer& own);
+  // Divides the model, given rank 0's own device; returns rank 0's share.
+  Result<ModelShare> divide(const RankOffer& own);
   // Asks all ranks how much they have room for. `memory` is rank 0's plan and becomes one that all
   // ranks can follow.
   Status plan(MemoryPlan& memory, uint32_t wanted_blocks);
@@ -53,6 +67,8 @@ class RankGroup {
   // Waits until all have loaded, and runs rank 0's layers on `runner`, which outlives the group.
   Status start(StepRunner& runner);
 
+  // Where rank 0's runner meets the others within a step; null if ranks have whole layers.
+  RankExchange* exchange() { return exchange_ ? &*exchange_ : nullptr; }
   // REQUIRES: start() succeeded.
   RankExecutor& executor() { return *executor_; }
   uint32_t count() const { return link_->ranks(); }
@@ -66,6 +82,8 @@ class RankGroup {
   RankGroup(const ModelFile& file, const SessionOptions& options)
       : file_(file), options_(options) {}
   Result<Message> receive_setup(uint32_t rank);
+  // A task without anything but the rank's share.
+  RankTask share_task(uint32_t rank) const;
   // That a step is divided into.
   uint32_t suitable_parts() const;
   template <class T>
@@ -77,9 +95,10 @@ class RankGroup {
   Link* link_ = nullptr;                          // rank 0's
   std::shared_ptr<SharedRowsList> shared_rows_ = std::make_shared<SharedRowsList>();
   std::vector<std::thread> threads_;
-  std::vector<RankOffer> offers_;   // by rank
-  std::vector<LayerRange> ranges_;  // by rank
-  std::vector<RankRoom> rooms_;     // by rank
+  std::vector<RankOffer> offers_;         // by rank
+  std::vector<ModelShare> shares_;        // by rank
+  std::vector<RankRoom> rooms_;           // by rank
+  std::optional<LinkExchange> exchange_;  // rank 0's
   std::unique_ptr<RankExecutor> executor_;
   std::mutex loss_;  // for the next two
   std::function<void(const std::string&)> tell_;

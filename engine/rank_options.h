@@ -11,9 +11,13 @@
 
 namespace hearth {
 
+// How a model is divided: each rank has some of the layers, or a share of every layer.
+enum class RankSplit : uint8_t { kLayers, kTensor };
+
 struct RankOptions {
+  RankSplit split = RankSplit::kLayers;
   std::vector<std::string> devices;  // one per rank, as -d takes it; empty: every rank as -d says
-  std::vector<uint32_t> layers;      // one number per rank; empty: by the devices' memory
+  std::vector<uint32_t> layers;      // kLayers: one number per rank; empty: by their memory
   std::shared_ptr<Link> link;  // to ranks in other processes; null: they are threads of this one
   uint32_t ranks_here = 1;     // ranks on this machine, if they are processes
   uint32_t parts = 0;          // that a step is divided into; 0: as suits the devices

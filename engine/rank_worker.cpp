@@ -9,6 +9,7 @@
 #include "engine/model/step_runner.h"
 #include "engine/prepare_steps.h"
 #include "engine/ranks/rank_loop.h"
+#include "engine/ranks/shard_loop.h"
 #include "runtime/chain_check.h"
 #include "runtime/device.h"
 #include "runtime/fragment_check.h"
@@ -37,8 +38,8 @@ Status open_rank_device(RankDevice& own, Instance& instance, const SessionOption
 }
 
 Status load_layers(RankDevice& own, const ModelFile& file, const SessionOptions& options,
-                   const RankTask& task, const RankRows& rows) {
-  const ModelOptions model_options{.context = task.context, .held = task.held};
+                   const RankTask& task, const RankRows& rows, RankExchange& exchange) {
+  const ModelOptions model_options{.context = task.context, .held = task.held, .shard = task.shard};
   HEARTH_ASSIGN(own.model, Model::allocate(*own.device, file, model_options));
   StepLimits limits = step_limits(options, own.device->caps(), own.model->config().context);
   limits.context = task.context;
@@ -48,7 +49,8 @@ Status load_layers(RankDevice& own, const ModelFile& file, const SessionOptions&
                                                 .kv_blocks = task.kv_blocks,
                                                 .swap_blocks = task.swap_blocks,
                                                 .rows = rows,
-                                                .waits_promptly = true}));
+                                                .waits_promptly = true,
+                                                .exchange = &exchange}));
   if (options.prepare_steps) {
     own.preparation = prepare_steps(*own.device, *own.pipelines,
                                     {{own.runner.get(), session_needs(options, limits)}}, nullptr);
@@ -84,7 +86,7 @@ uint64_t rank_free_bytes(Device& device, const SessionOptions& options, uint32_t
 
 Result<RankRoom> rank_room(const DeviceCaps& caps, uint64_t free_bytes, const ModelFile& file,
                            const SessionOptions& options, const RankTask& task) {
-  HEARTH_ASSIGN(const ModelPlan plan, plan_model(file, task.held));
+  HEARTH_ASSIGN(const ModelPlan plan, plan_model(file, task.held, task.shard));
   StepLimits limits = step_limits(options, caps, plan.config.context);
   limits.context = task.context;
   const MemoryPlan memory =
@@ -102,6 +104,7 @@ Result<RankRoom> rank_room(const DeviceCaps& caps, uint64_t free_bytes, const Mo
 
 Status run_rank_worker(Instance& instance, Link& link, const ModelFile& file,
                        const SessionOptions& options, const SharedRowsList* rows) {
+  LinkExchange exchange(link);
   RankDevice own;
   if (const Status opened = open_rank_device(own, instance, options, link.rank()); !opened.ok()) {
     HEARTH_TRY(link.send(0, Channel::kSetup, write_offer(opened.error())));
@@ -124,11 +127,16 @@ Status run_rank_worker(Instance& instance, Link& link, const ModelFile& file,
       continue;
     }
     const RankRows shared = rows != nullptr ? rows_of_rank(*rows, link.rank()) : RankRows{};
-    const Status loaded = load_layers(own, file, options, task, shared);
+    const Status loaded = load_layers(own, file, options, task, shared, exchange);
     HEARTH_TRY(link.send(0, Channel::kSetup, write_ready(loaded)));
     HEARTH_TRY(loaded);
-    if (!is_cpu(own.device->caps())) link.watch_closely(Channel::kRows);
-    return RankLoop(link, *own.runner, shared).run();
+    const bool divided = task.shard.is_divided();
+    if (!is_cpu(own.device->caps())) {
+      link.watch_closely(divided ? Channel::kSums : Channel::kRows);
+      if (divided) link.watch_closely(Channel::kIds);
+    }
+    return divided ? ShardLoop(link, *own.runner, exchange).run()
+                   : RankLoop(link, *own.runner, shared).run();
   }
 }
 

@@ -144,13 +144,13 @@ Status Session::load(std::unique_ptr<ModelFile> file) {
   }
   const uint64_t free_bytes = rank_free_bytes(*device_, options_, 0);
   if (ranks_) {
-    HEARTH_ASSIGN(const LayerRange held,
+    HEARTH_ASSIGN(const ModelShare share,
                   ranks_->divide({.device = device_->caps().name,
                                   .free_bytes = free_bytes,
                                   .fingerprint = rank_fingerprint(*file_),
                                   .is_cpu = is_cpu(device_->caps()),
                                   .device_uuid = device_->caps().device_uuid}));
-    HEARTH_ASSIGN(plan, plan_model(*file_, held));
+    HEARTH_ASSIGN(plan, plan_model(*file_, share.held, share.shard));
   }
 
   StepLimits limits = step_limits(options_, device_->caps(), plan.config.context);
@@ -186,8 +186,10 @@ Status Session::load(std::unique_ptr<ModelFile> file) {
   if (const std::string notice = pool_notice(options_, memory_); !notice.empty()) log_line(notice);
 
   // Steps can be recorded before the weights are there, so their kernels are compiled meanwhile.
-  const ModelOptions model_options{
-      .context = limits.context, .held = plan.config.held, .progress = options_.progress};
+  const ModelOptions model_options{.context = limits.context,
+                                   .held = plan.config.held,
+                                   .shard = plan.config.shard,
+                                   .progress = options_.progress};
   HEARTH_ASSIGN(model_, Model::allocate(*device_, *file_, model_options));
   const uint64_t most_swapped =
       most_kv_blocks(plan.config, limits.kv, device_->caps().limits.max_allocation_bytes);
@@ -204,6 +206,7 @@ Status Session::load(std::unique_ptr<ModelFile> file) {
     shared_rows_ = ranks_->shared_rows();
     runner_options.rows = rows_of_rank(*shared_rows_, 0);
     runner_options.waits_promptly = true;
+    runner_options.exchange = ranks_->exchange();
   }
   HEARTH_ASSIGN(runner_, StepRunner::create(*device_, *pipelines_, *model_, runner_options));
   if (amateur_) {

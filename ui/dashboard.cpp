@@ -258,8 +258,8 @@ void Dashboard::act(ShortcutAction action) {
     case ShortcutAction::kStep:
       if (host_.scrubber().active())
         host_.scrubber().step(1);
-      else if (host_.engine() != nullptr)
-        host_.engine()->step_once();
+      else if (EngineControl* const control = host_.control())
+        control->step_once();
       break;
     case ShortcutAction::kStepBack:
       host_.scrubber().step(-1);

@@ -79,11 +79,20 @@ EngineHost::~EngineHost() {
 
 void EngineHost::close_engine() {
   feed_.reset();
+  remote_control_.reset();
+  calls_.reset();
   engine_ = nullptr;
   demo_.reset();
   session_.reset();
   roofline_ = {};
   begin_engine();
+}
+
+const char* EngineHost::why_no_control() const {
+  if (recording_) return "This is a recording. The bar in the panel Timeline plays it.";
+  if (calls_ && view_.connected)
+    return "This server was started without --control: requests can be sent to it, but not more.";
+  return "No engine is running yet.";
 }
 
 // The engine on display is another one from now on.
@@ -135,7 +144,18 @@ void EngineHost::connect(const std::string& url, const std::string& api_key) {
     view_.failure = remote.error().message;
     return;
   }
+  auto calls = RemoteCalls::create(url, api_key);
+  if (!calls.ok()) {
+    view_.failure = calls.error().message;
+    return;
+  }
   feed_ = std::move(remote).value();
+  calls_ = std::move(calls).value();
+}
+
+EngineControl* EngineHost::control() {
+  if (engine_ != nullptr) return &local_control_.emplace(*engine_);
+  return remote_control_.get();
 }
 
 void EngineHost::show(Engine& engine, EngineFacts facts) {
@@ -227,6 +247,10 @@ void EngineHost::update(double seconds_passed) {
     feed_->poll(live);
     if (session_ && session_->preparation() != nullptr)
       live.kernels = session_->preparation()->progress();
+    if (calls_ && live.controllable && !remote_control_)
+      remote_control_ = std::make_unique<RemoteControl>(*calls_);
+    if (remote_control_ && !live.controllable) remote_control_.reset();
+    if (remote_control_) remote_control_->update(live);
     // A server that restarted is another engine.
     const uint64_t engine = engine_generation_ | (live.generation >> 32 << 32);
     restarts_.follow(live, engine);
@@ -263,16 +287,13 @@ std::string EngineHost::save_recording(const std::string& path) {
 }
 
 void EngineHost::pause(bool paused) {
-  if (engine_ == nullptr) return;
-  if (paused)
-    engine_->pause();
-  else
-    engine_->resume();
+  if (EngineControl* const engine = control()) engine->pause(paused);
 }
 
 void EngineHost::set_pace(double steps_per_s) {
-  if (engine_ == nullptr) return;
-  engine_->set_pace(steps_per_s);
+  EngineControl* const engine = control();
+  if (engine == nullptr) return;
+  engine->set_pace(steps_per_s);
   view_.pace = live_.pace = steps_per_s;
 }
 

@@ -17,7 +17,10 @@
 #include "ui/data/scrubber.h"
 #include "ui/feeds/engine_feed.h"
 #include "ui/feeds/engine_view.h"
+#include "ui/engine_control.h"
 #include "ui/feeds/feed.h"
+#include "ui/feeds/remote_calls.h"
+#include "ui/feeds/remote_control.h"
 
 namespace hearth {
 
@@ -67,6 +70,13 @@ class EngineHost {
 
   // Null while loading, after a failure, and when connected to a server.
   Engine* engine() const { return engine_; }
+  // What can be changed about the engine, here or on the server; null if nothing can. Valid in this
+  // frame only.
+  EngineControl* control();
+  // Why control() is null, as a sentence.
+  const char* why_no_control() const;
+  // Requests to the server that is being watched; null if there is none.
+  RemoteCalls* remote_calls() const { return calls_.get(); }
   // Also null for the demo.
   Session* session() const { return session_.get(); }
   const ModelChoice& choice() const { return choice_; }
@@ -117,9 +127,7 @@ class EngineHost {
 
   void pause(bool paused);
   // Now, even if the display shows the past.
-  bool engine_paused() const {
-    return engine_ != nullptr && engine_->state() == EngineState::kPaused;
-  }
+  bool engine_paused() { return control() != nullptr && control()->paused(); }
   void set_pace(double steps_per_s);
 
  private:
@@ -152,6 +160,9 @@ class EngineHost {
   std::unique_ptr<Session> session_;
   std::unique_ptr<Demo> demo_;
   Engine* engine_ = nullptr;
+  std::optional<LocalControl> local_control_;
+  std::unique_ptr<RemoteCalls> calls_;
+  std::unique_ptr<RemoteControl> remote_control_;  // while the server can be controlled
   std::unique_ptr<Feed> feed_;
 };
 

@@ -126,14 +126,13 @@ ActivationSizes activation_sizes(const DeviceCaps& caps, const ModelConfig& conf
     sizes.mlp = rows * config.mlp_width * 4;
   }
   sizes.routed = rows * config.experts * 4;
-  if (config.has_output()) {
-    sizes.logits = logit_rows * config.vocabulary * 4;
-    sizes.sampling_counts = logit_rows * 4;
-  }
+  if (config.has_output())
+    sizes.logits = logit_rows * (config.samples() ? config.vocabulary : config.held_tokens) * 4;
+  if (config.samples()) sizes.sampling_counts = logit_rows * 4;
   add_matmuls(caps, matmuls, limits, sizes);
   add_experts(caps, config, matmuls, limits, sizes);
   add_attention(caps, config, limits, sizes);
-  if (!config.has_output()) return sizes;
+  if (!config.samples()) return sizes;
   for_bucket_sizes(static_cast<uint32_t>(logit_rows), [&](uint32_t count) {
     sizes.sampling_scratch =
         std::max(sizes.sampling_scratch,

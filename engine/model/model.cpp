@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "engine/model/weight_shard.h"
 #include "runtime/device.h"
 #include "runtime/memory.h"
 #include "runtime/transfer.h"
@@ -51,7 +52,7 @@ void keep_held(WeightTable& table, const ModelConfig& config, const ModelFile& f
 
 }  // namespace
 
-Result<ModelPlan> plan_model(const ModelFile& file, LayerRange held) {
+Result<ModelPlan> plan_model(const ModelFile& file, LayerRange held, TensorShard shard) {
   ModelPlan plan;
   if (file.tensors().empty())
     return Error{
@@ -63,17 +64,19 @@ Result<ModelPlan> plan_model(const ModelFile& file, LayerRange held) {
   HEARTH_ASSIGN(plan.config, plan.architecture->read_config(file));
   plan.table = plan.architecture->weight_table(plan.config);
   HEARTH_TRY(plan.table.check(file));
+  for (const WeightSpec& spec : plan.table.specs())
+    for (const SegmentPlan& segment : plan_segments(spec, file))
+      plan.parameters += segment.rows * segment.cols;
+  HEARTH_TRY(shard_weights(file, shard, plan.config, plan.table));
   plan.matmuls = model_matmuls(plan.table, file);
   plan.config.f32_attention = std::ranges::all_of(
       plan.matmuls, [](const ModelMatmul& matmul) { return matmul.format == WeightFormat::kF32; });
   for (const WeightSpec& spec : plan.table.specs()) {
     WeightShape shape;
-    for (const SegmentPlan& segment : plan_segments(spec, file)) {
-      plan.parameters += segment.rows * segment.cols;
+    for (const SegmentPlan& segment : plan_segments(spec, file))
       shape.push_back({.format = segment.format,
                        .rows = static_cast<uint32_t>(segment.matrix_rows()),
                        .cols = static_cast<uint32_t>(segment.cols)});
-    }
     if (!shape.empty()) plan.shapes.set({spec.role, spec.layer}, std::move(shape));
   }
   plan.config.held = held;
@@ -98,7 +101,7 @@ Result<std::unique_ptr<Model>> Model::load(Device& device, const ModelFile& file
 Result<std::unique_ptr<Model>> Model::allocate(Device& device, const ModelFile& file,
                                                const ModelOptions& options) {
   std::unique_ptr<Model> model(new Model());
-  HEARTH_ASSIGN(model->plan_, plan_model(file, options.held));
+  HEARTH_ASSIGN(model->plan_, plan_model(file, options.held, options.shard));
   const ModelConfig& config = model->plan_.config;
   model->context_ =
       options.context == 0 ? config.context : std::min(options.context, config.context);

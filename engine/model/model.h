@@ -33,14 +33,15 @@ struct ModelPlan {
 
 // Fails with the name of the key or tensor that is missing, unknown or of the wrong shape. A model
 // of some layers only has what those need: the first also the embedding, the last also the final
-// norm and the output matrix.
-Result<ModelPlan> plan_model(const ModelFile& file, LayerRange held = {});
+// norm and the output matrix. A shard has its part of every layer (weight_shard.h).
+Result<ModelPlan> plan_model(const ModelFile& file, LayerRange held = {}, TensorShard shard = {});
 
 struct ModelOptions {
   // Most tokens of a sequence; 0: the model's own. Long-rope models compute differently beyond a
   // certain length.
   uint32_t context = 0;
   LayerRange held = {};
+  TensorShard shard = {};
   std::function<void(uint64_t done_bytes, uint64_t total_bytes)> progress;
 };
 

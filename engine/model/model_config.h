@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "engine/model/layer_range.h"
+#include "engine/model/tensor_shard.h"
 #include "engine/ops/kernel_choice.h"
 #include "engine/ops/rope_table.h"
 
@@ -23,6 +24,10 @@ struct ModelConfig {
   std::string architecture;
   uint32_t layers = 0;
   LayerRange held;  // the layers on this device; other ranks hold the others (engine/ranks)
+  // If every layer is divided over ranks: heads, KV heads and MLP columns are those of this device,
+  // and so are held_tokens rows of the embedding and the output matrix, from first_token on.
+  TensorShard shard;
+  uint32_t first_token = 0, held_tokens = 0;
   uint32_t width = 0;
   uint32_t heads = 0, kv_heads = 0, head_size = 0;
   uint32_t mlp_width = 0;
@@ -60,8 +65,11 @@ struct ModelConfig {
   uint32_t first_layer() const { return std::min(held.first, layers); }
   uint32_t end_layer() const { return std::min(held.last, layers); }  // one after the last
   uint32_t held_layers() const { return end_layer() - first_layer(); }
-  bool has_input() const { return first_layer() == 0; }        // embeds tokens
+  bool has_input() const { return first_layer() == 0; }      // embeds tokens
   bool has_output() const { return end_layer() == layers; }  // computes logits
+  // Whether logits of the whole vocabulary are here. With a divided vocabulary, they are joined on
+  // the last rank.
+  bool samples() const { return has_output() && shard.is_last(); }
   uint32_t q_width() const { return heads * head_size; }
   uint32_t kv_width() const { return kv_heads * head_size; }
 };

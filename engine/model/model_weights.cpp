@@ -68,21 +68,24 @@ class Loader {
     std::vector<float> values;
     values.reserve(plan.rows * plan.cols);
     for (uint32_t expert = 0; expert < plan.experts; ++expert)
-      for (const ModelTensor* tensor : plan.tensors) append_floats(*tensor, expert, 1, values);
+      for (const TensorRows& part : plan.tensors)
+        append_floats(*part.tensor, expert, 1, plan, values);
     const std::span<const std::byte> bytes = std::as_bytes(std::span<const float>(values));
     HEARTH_TRY(transfer_.upload(to.slice(0, bytes.size()), bytes));
     return note(bytes.size());
   }
 
-  // Rows of a tensor of floats.
+  // The plan's columns of rows of a tensor of floats.
   void append_floats(const ModelTensor& tensor, uint64_t first, uint64_t rows,
-                     std::vector<float>& values) {
+                     const SegmentPlan& plan, std::vector<float>& values) {
     const uint64_t row_bytes = tensor.plain_bytes() / tensor.rows;
     plain_.resize(rows * row_bytes);
     read_tensor_rows(tensor, first, rows, plain_);
     ModelTensor plain = tensor;
     plain.bytes = plain_;
-    for (uint64_t i = 0; i < rows * tensor.cols; ++i) values.push_back(float_element(plain, i));
+    for (uint64_t row = 0; row < rows; ++row)
+      for (uint64_t i = 0; i < plan.cols; ++i)
+        values.push_back(float_element(plain, row * tensor.cols + plan.first_col + i));
   }
 
   Status load_experts(const WeightSegment& to, const SegmentPlan& plan) {
@@ -97,32 +100,30 @@ class Loader {
       const BufferSlice place =
           buffer.slice(expert % to.buffer_experts * plan.expert_stride(), layout.total_bytes);
       for (uint32_t p = 0; p < plan.projections; ++p) {
-        const ModelTensor& tensor =
-            *plan.tensors[one_each ? size_t{p} * plan.experts + expert : size_t{p}];
-        HEARTH_TRY(load_rows(place, tensor, one_each ? 0 : expert * rows, rows, layout,
+        const TensorRows& part =
+            plan.tensors[one_each ? size_t{p} * plan.experts + expert : size_t{p}];
+        const uint64_t begin = one_each ? 0 : expert * (part.tensor->rows / plan.experts);
+        HEARTH_TRY(load_rows(place, plan, {part.tensor, begin + part.first, rows}, layout,
                              p * rows * plan.cols / block_weights));
       }
     }
     return {};
   }
 
-  // Rows of a tensor, into a matrix with that layout from block `to_block` on.
-  Status load_rows(const BufferSlice& to, const ModelTensor& tensor, uint64_t first, uint64_t rows,
+  // The plan's columns of rows of a tensor, into a matrix with that layout from block `to_block`
+  // on.
+  Status load_rows(const BufferSlice& to, const SegmentPlan& plan, const TensorRows& part,
                    const DeviceLayout& layout, uint64_t to_block) {
     constexpr uint64_t kBatchBytes = 8ull << 20;
+    const ModelTensor& tensor = *part.tensor;
     const FormatInfo& format = format_info(tensor.format);
-    const uint64_t row_bytes = tensor.plain_bytes() / tensor.rows;
-    const uint64_t batch = std::max<uint64_t>(1, kBatchBytes / row_bytes);
-    for (uint64_t begin = 0; begin < rows; begin += batch) {
-      const uint64_t count = std::min(batch, rows - begin);
-      plain_.resize(count * row_bytes);
-      const uint64_t pieces = pool_.threads(), piece = divide_up(count, pieces);
-      pool_.run(pieces, [&](size_t i) {
-        const uint64_t from = std::min(i * piece, count), own = std::min(piece, count - from);
-        read_tensor_rows(tensor, first + begin + from, own,
-                         std::span(plain_).subspan(from * row_bytes, own * row_bytes));
-      });
-      const uint64_t block = to_block + begin * row_bytes / format.block_bytes;
+    const uint64_t row_blocks = plan.cols / format.block_weights;
+    const uint64_t batch = std::max<uint64_t>(1, kBatchBytes * tensor.rows / tensor.plain_bytes());
+    for (uint64_t begin = 0; begin < part.rows; begin += batch) {
+      const uint64_t count = std::min(batch, part.rows - begin);
+      read_plain(tensor, part.first + begin, count);
+      keep_plain_columns(tensor, plan, count);
+      const uint64_t block = to_block + begin * row_blocks;
       if (format.is_float()) {
         HEARTH_TRY(transfer_.upload(to.slice(block * format.block_bytes, plain_.size()), plain_));
       } else {
@@ -135,6 +136,30 @@ class Loader {
       HEARTH_TRY(note(plain_.size()));
     }
     return {};
+  }
+
+  // Rows of a tensor, into plain_.
+  void read_plain(const ModelTensor& tensor, uint64_t first, uint64_t count) {
+    const uint64_t row_bytes = tensor.plain_bytes() / tensor.rows;
+    plain_.resize(count * row_bytes);
+    const uint64_t pieces = pool_.threads(), piece = divide_up(count, pieces);
+    pool_.run(pieces, [&](size_t i) {
+      const uint64_t from = std::min(i * piece, count), own = std::min(piece, count - from);
+      read_tensor_rows(tensor, first + from, own,
+                       std::span(plain_).subspan(from * row_bytes, own * row_bytes));
+    });
+  }
+
+  // Leaves the plan's columns of the rows in plain_.
+  void keep_plain_columns(const ModelTensor& tensor, const SegmentPlan& plan, uint64_t rows) {
+    if (plan.cols == tensor.cols) return;
+    const FormatInfo& format = format_info(tensor.format);
+    const uint64_t row_bytes = tensor.plain_bytes() / tensor.rows;
+    const uint64_t first = plan.first_col / format.block_weights * format.block_bytes;
+    const uint64_t bytes = plan.cols / format.block_weights * format.block_bytes;
+    for (uint64_t row = 0; row < rows; ++row)
+      std::memmove(plain_.data() + row * bytes, plain_.data() + row * row_bytes + first, bytes);
+    plain_.resize(rows * bytes);
   }
 
   // The planes of a range of blocks, from scratch_ to their places.
@@ -154,9 +179,9 @@ class Loader {
   Status load_vector(const Buffer& to, const SegmentPlan& plan, float offset) {
     std::vector<float> values;
     values.reserve(plan.cols);
-    for (const ModelTensor* tensor : plan.tensors)
-      for (size_t i = 0; i < tensor->cols; ++i)
-        values.push_back(float_element(*tensor, i) + offset);
+    for (const auto& [tensor, first, count] : plan.tensors)
+      for (size_t i = 0; i < count; ++i)
+        values.push_back(float_element(*tensor, first + i) + offset);
     const std::span<const std::byte> bytes = std::as_bytes(std::span<const float>(values));
     HEARTH_TRY(transfer_.upload(to.slice(0, bytes.size()), bytes));
     return note(bytes.size());
@@ -167,19 +192,25 @@ class Loader {
     const DeviceLayout layout =
         device_layout(plan.format, plan.rows * plan.cols / format.block_weights);
     uint64_t first_block = 0;
-    for (const ModelTensor* tensor : plan.tensors) {
-      if (tensor->format != plan.format) return load_as_f32(to, *tensor);
-      HEARTH_TRY(format.is_float() ? copy_tensor(to, *tensor, first_block * format.block_bytes)
-                                   : repack_tensor(to, *tensor, layout, first_block));
-      first_block += tensor->bytes.size() / format.block_bytes;
+    for (const TensorRows& part : plan.tensors) {
+      const ModelTensor& tensor = *part.tensor;
+      const bool whole = part.rows == tensor.rows && plan.cols == tensor.cols;
+      if (tensor.format != plan.format) return load_as_f32(to, plan, tensor);
+      if (!whole)
+        HEARTH_TRY(load_rows(to.all(), plan, part, layout, first_block));
+      else if (format.is_float())
+        HEARTH_TRY(copy_tensor(to, tensor, first_block * format.block_bytes));
+      else
+        HEARTH_TRY(repack_tensor(to, tensor, layout, first_block));
+      first_block += part.rows * plan.cols / format.block_weights;
     }
     return {};
   }
 
   // A matrix of floats that is F32 on the device, such as a router, which is small.
-  Status load_as_f32(const Buffer& to, const ModelTensor& tensor) {
+  Status load_as_f32(const Buffer& to, const SegmentPlan& plan, const ModelTensor& tensor) {
     std::vector<float> values;
-    append_floats(tensor, 0, tensor.rows, values);
+    append_floats(tensor, 0, tensor.rows, plan, values);
     const std::span<const std::byte> bytes = std::as_bytes(std::span<const float>(values));
     HEARTH_TRY(transfer_.upload(to.slice(0, bytes.size()), bytes));
     return note(bytes.size());
@@ -266,9 +297,10 @@ Status allocate_experts(Device& device, const SegmentPlan& plan, WeightSegment& 
   std::vector<uint64_t> addresses;
   for (uint32_t first = 0; first < plan.experts; first += segment.buffer_experts) {
     const uint32_t count = std::min(segment.buffer_experts, plan.experts - first);
-    HEARTH_ASSIGN(Buffer buffer, device.memory().allocate({.bytes = count * stride,
-                                                           .intent = MemoryIntent::kWeights,
-                                                           .name = plan.tensors.front()->name}));
+    HEARTH_ASSIGN(Buffer buffer,
+                  device.memory().allocate({.bytes = count * stride,
+                                            .intent = MemoryIntent::kWeights,
+                                            .name = plan.tensors.front().tensor->name}));
     for (uint32_t i = 0; i < count; ++i) addresses.push_back(buffer.address() + i * stride);
     if (first == 0)
       segment.buffer = std::move(buffer);
@@ -306,9 +338,10 @@ Result<ModelWeights> ModelWeights::allocate(Device& device, const ModelFile& fil
         weight.push_back(std::move(segment));
         continue;
       }
-      HEARTH_ASSIGN(segment.buffer, device.memory().allocate({.bytes = plan.device_bytes(),
-                                                              .intent = MemoryIntent::kWeights,
-                                                              .name = plan.tensors.front()->name}));
+      HEARTH_ASSIGN(segment.buffer,
+                    device.memory().allocate({.bytes = plan.device_bytes(),
+                                              .intent = MemoryIntent::kWeights,
+                                              .name = plan.tensors.front().tensor->name}));
       weights.bytes_ += plan.device_bytes();
       weight.push_back(std::move(segment));
     }

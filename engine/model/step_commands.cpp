@@ -36,53 +36,94 @@ StepBuffers StepRunner::buffers(size_t copy, const HiddenOutputs& hidden) const 
       .pooled = hidden.pooled.all(),
       .similarity = hidden.similarity.all(),
       .pages = hidden.pages};
-  const auto bind = [&](Value value, const Buffer& buffer) {
-    bound.values[static_cast<size_t>(value)] = &buffer;
-  };
-  bind(Value::kHidden, buffers.hidden);
-  bind(Value::kNormed, buffers.normed);
-  bind(Value::kProjected, buffers.projected);
-  bind(Value::kPicked, buffers.picked);
-  bind(Value::kQkv, buffers.qkv);
-  bind(Value::kQueries, buffers.queries);
-  bind(Value::kAttended, buffers.attended);
-  bind(Value::kGateUp, buffers.gate_up);
-  bind(Value::kMlp, buffers.mlp);
-  bind(Value::kLogits, buffers.logits);
-  bind(Value::kRouted, buffers.routed);
+  for (size_t i = 0; i < kValueCount; ++i) bound.values[i] = &value_buffer(static_cast<Value>(i));
   return bound;
 }
 
-Result<CommandBuffer> StepRunner::record(PipelineStore& pipelines, const StepPlan& plan,
-                                         size_t copy, GpuTimer* timer) {
-  const StepBucket& bucket = plan.bucket;
-  const uint32_t chained_rows = tuning_profile(device_.caps()).chained_rows;
-  HEARTH_ASSIGN(
-      CommandRecorder recorder,
-      CommandRecorder::begin(device_, {.name = "step",
-                                       .timer = timer,
-                                       .serial = timer != nullptr,
-                                       .chained = timer == nullptr && bucket.rows <= chained_rows,
-                                       .guarded = true}));
-  if ((bucket.extras & kStepPools) != 0) HEARTH_TRY(allocate_pools());
-  if ((bucket.extras & kStepHidden) != 0) HEARTH_TRY(allocate_hidden());
-  HEARTH_TRY(record_step({recorder, pipelines, plan, copy},
-                         {.pooled = pooled_[copy],
-                          .similarity = similarity_[copy],
-                          .pages = hidden_ ? hidden_->pages() : HiddenPages{}}));
-  return recorder.finish();
+const Buffer& StepRunner::value_buffer(Value value) const {
+  const Activations& buffers = activations_;
+  switch (value) {
+    case Value::kHidden:
+      return buffers.hidden;
+    case Value::kNormed:
+      return buffers.normed;
+    case Value::kProjected:
+      return buffers.projected;
+    case Value::kPicked:
+      return buffers.picked;
+    case Value::kQkv:
+      return buffers.qkv;
+    case Value::kQueries:
+      return buffers.queries;
+    case Value::kAttended:
+      return buffers.attended;
+    case Value::kGateUp:
+      return buffers.gate_up;
+    case Value::kMlp:
+      return buffers.mlp;
+    case Value::kLogits:
+      return buffers.logits;
+    case Value::kRouted:
+      break;
+  }
+  return buffers.routed;
 }
 
-Status StepRunner::record_step(const Recording& recording, const HiddenOutputs& hidden) const {
+bool StepRunner::has_commands(const PlanSegment& segment) const {
+  return segment.meeting || !segment.ops.empty() || model_.config().samples();
+}
+
+Result<std::vector<CommandBuffer>> StepRunner::record(PipelineStore& pipelines,
+                                                      const StepPlan& plan, size_t copy,
+                                                      GpuTimer* timer) {
+  const StepBucket& bucket = plan.bucket;
+  const uint32_t chained_rows = tuning_profile(device_.caps()).chained_rows;
+  // A step that meets other ranks cannot run again by itself, so it must not be a chain.
+  const bool alone = !model_.config().shard.is_divided();
+  const RecorderOptions options{.name = "step",
+                                .timer = timer,
+                                .serial = timer != nullptr,
+                                .chained = alone && timer == nullptr && bucket.rows <= chained_rows,
+                                .guarded = alone};
+  if ((bucket.extras & kStepPools) != 0) HEARTH_TRY(allocate_pools());
+  if ((bucket.extras & kStepHidden) != 0) HEARTH_TRY(allocate_hidden());
+  const std::vector<PlanSegment> segments = cut_at_meetings(plan);
+  std::vector<CommandBuffer> commands;
+  for (size_t i = 0; i < segments.size(); ++i) {
+    if (!has_commands(segments[i])) continue;
+    HEARTH_ASSIGN(CommandRecorder recorder, CommandRecorder::begin(device_, options));
+    HEARTH_TRY(record_segment({recorder, pipelines, plan, copy}, segments, i,
+                              {.pooled = pooled_[copy],
+                               .similarity = similarity_[copy],
+                               .pages = hidden_ ? hidden_->pages() : HiddenPages{}}));
+    HEARTH_ASSIGN(CommandBuffer segment, recorder.finish());
+    commands.push_back(std::move(segment));
+  }
+  return commands;
+}
+
+Status StepRunner::record_segment(const Recording& recording, std::span<const PlanSegment> segments,
+                                  size_t index, const HiddenOutputs& hidden) const {
+  CommandRecorder& recorder = recording.recorder;
   const uint32_t rows = recording.plan.bucket.rows;
-  boundary_.record_entering(recording.recorder, recording.copy, activations_.hidden, rows);
-  HEARTH_TRY(record_plan(recording.recorder, recording.pipelines, recording.plan,
+  const PlanSegment& segment = segments[index];
+  if (index == 0)
+    boundary_.record_entering(recorder, recording.copy, activations_.hidden, rows);
+  else
+    meetings_.record_entering(recorder, *segments[index - 1].meeting,
+                              value_buffer(segments[index - 1].meeting->y));
+  HEARTH_TRY(record_plan(recorder, recording.pipelines, recording.plan, segment.ops,
                          buffers(recording.copy, hidden)));
-  if (!model_.config().has_output()) {
-    boundary_.record_leaving(recording.recorder, recording.copy, activations_.hidden, rows);
+  if (segment.meeting) {
+    meetings_.record_leaving(recorder, *segment.meeting, value_buffer(segment.meeting->y));
     return {};
   }
-  recording.recorder.set_section(step_part::kSampling);
+  if (!model_.config().has_output()) {
+    boundary_.record_leaving(recorder, recording.copy, activations_.hidden, rows);
+    return {};
+  }
+  if (!model_.config().samples()) return {};
+  recorder.set_section(step_part::kSampling);
   return record_sampling(recording);
 }
 

@@ -23,10 +23,13 @@ std::vector<PipelineInfo> StepRunner::pipelines_of(const StepBucket& bucket) con
   PipelineCollector collector;
   CommandRecorder recorder = CommandRecorder::dry();
   const Buffer none;
+  const StepPlan plan = planner_->plan_distinct(bucket);
+  const std::vector<PlanSegment> segments = cut_at_meetings(plan);
   // An error shows when the step is recorded.
-  static_cast<void>(record_step({recorder, collector, planner_->plan_distinct(bucket), 0},
-                                {.pooled = none, .similarity = none, .pages = {none.all()}})
-                        .ok());
+  for (size_t i = 0; i < segments.size(); ++i)
+    static_cast<void>(record_segment({recorder, collector, plan, 0}, segments, i,
+                                     {.pooled = none, .similarity = none, .pages = {none.all()}})
+                          .ok());
   return collector.infos();
 }
 
@@ -35,7 +38,7 @@ void StepRunner::make_room_for_recording() {
   const auto oldest = std::ranges::min_element(
       recorded_, {}, [](const auto& entry) { return entry.second.last_use; });
   Timeline& timeline = device_.compute().timeline();
-  for (CommandBuffer& commands : oldest->second.commands)
+  for (std::vector<CommandBuffer>& commands : oldest->second.commands)
     timeline.release_after(timeline.last_submitted(), std::move(commands));
   recorded_.erase(oldest);
 }
@@ -44,6 +47,8 @@ Result<const StepRunner::Recorded*> StepRunner::record_with(PipelineStore& pipel
                                                             const StepBucket& bucket) {
   const StepPlan plan = planner_->plan(bucket);
   Recorded step(plan);
+  for (const PlanSegment& segment : cut_at_meetings(plan))
+    if (segment.meeting) step.meetings.push_back(*segment.meeting);
   for (size_t copy = 0; copy < StepInputs::kCopies; ++copy) {
     HEARTH_ASSIGN(step.commands[copy], record(pipelines, plan, copy));
   }
@@ -64,6 +69,7 @@ Status StepRunner::finish(size_t copy) {
   Queue& queue = device_.compute();
   if (last_use_[copy].timeline == nullptr) return {};
   HEARTH_TRY(queue.wait(last_use_[copy]));
+  if (model_.config().shard.is_divided()) return {};  // its steps are not chains
   HEARTH_TRY(device_.chain().check(last_use_[copy]));
   return queue.wait(last_use_[copy]);  // if check() ran it again
 }
@@ -73,7 +79,7 @@ Status StepRunner::leave_failed_chain() {
   chained_ = false;
   Timeline& timeline = device_.compute().timeline();
   for (auto& [bucket, step] : recorded_)
-    for (CommandBuffer& commands : step.commands)
+    for (std::vector<CommandBuffer>& commands : step.commands)
       timeline.release_after(timeline.last_submitted(), std::move(commands));
   recorded_.clear();
   return activations_.clear_counts(device_);
@@ -83,8 +89,7 @@ Status StepRunner::leave_failed_chain() {
 Status StepRunner::rerun(size_t copy) {
   HEARTH_TRY(leave_failed_chain());
   HEARTH_ASSIGN(const Recorded* step, recorded(submitted_[copy]));
-  HEARTH_ASSIGN(last_use_[copy], device_.compute().submit(step->commands[copy]));
-  return {};
+  return run_segments(*step, copy);
 }
 
 Result<const StepRunner::Recorded*> StepRunner::recorded_if_ready(const StepBucket& bucket) {

@@ -53,6 +53,8 @@ StepRunner::StepRunner(Device& device, PipelineStore& pipelines, const Model& mo
 Result<std::unique_ptr<StepRunner>> StepRunner::create(Device& device, PipelineStore& pipelines,
                                                        const Model& model,
                                                        const StepRunnerOptions& options) {
+  if (model.config().shard.is_divided() && options.exchange == nullptr)
+    return invalid("a share of a model cannot run without the other ranks");
   std::unique_ptr<StepRunner> runner(new StepRunner(device, pipelines, model, options));
   HEARTH_TRY(runner->allocate());
   HEARTH_ASSIGN(runner->forks_, BlockMover::create(device, pipelines, runner->kv_, runner->kv_));
@@ -100,6 +102,8 @@ Status StepRunner::allocate() {
                                             step_word_bytes(config, limits)));
   HEARTH_ASSIGN(boundary_,
                 StepBoundary::create(device_, config, bucket_size(limits.rows), options_.rows));
+  HEARTH_ASSIGN(meetings_, StepMeetings::create(device_, config, bucket_size(limits.rows),
+                                                std::bit_ceil(limits.logit_rows)));
   StepPlannerInfo planning{.caps = caps,
                            .model = model_.plan(),
                            .limits = limits,
@@ -151,12 +155,16 @@ Result<StepTicket> StepRunner::submit(const StepBatch& batch) {
   HEARTH_TRY(finish(next_copy_));
   HEARTH_TRY(leave_failed_chain());
   const StepBucket bucket = batch_bucket(batch);
+  // Ranks that meet within a step must all run the same one.
+  const bool may_be_larger = preparation_ != nullptr && !model_.config().shard.is_divided();
   HEARTH_ASSIGN(const Recorded* step,
-                preparation_ != nullptr ? recorded_or_larger(bucket) : recorded(bucket));
+                may_be_larger ? recorded_or_larger(bucket) : recorded(bucket));
   return submit(batch, *step);
 }
 
 Result<std::vector<GpuSpan>> StepRunner::profile(const StepBatch& batch) {
+  if (model_.config().shard.is_divided())
+    return unsupported("a step that is divided over ranks by tensors cannot be profiled");
   HEARTH_TRY(check(batch));
   HEARTH_TRY(finish(next_copy_));
   const StepBucket bucket = batch_bucket(batch);
@@ -183,14 +191,28 @@ Result<StepTicket> StepRunner::submit(const StepBatch& batch, const Recorded& st
   HEARTH_TRY(boundary_.write(ticket.copy, batch.entering));
   HEARTH_TRY(inputs_.write(ticket.copy, batch, step.bucket, step.layout, step.attention,
                            planner_->windows()));
-  HEARTH_ASSIGN(ticket.done, device_.compute().submit(step.commands[ticket.copy]));
-  last_use_[ticket.copy] = ticket.done;
+  HEARTH_TRY(run_segments(step, ticket.copy));
+  ticket.done = last_use_[ticket.copy];
   submitted_[ticket.copy] = step.bucket;
-  device_.chain().submitted(*this, ticket.copy, ticket.done);
+  if (step.meetings.empty()) device_.chain().submitted(*this, ticket.copy, ticket.done);
   // Only after success: if submitting fails, the results of the other copy may not have been read
   // yet.
   next_copy_ = (next_copy_ + 1) % StepInputs::kCopies;
   return ticket;
+}
+
+Status StepRunner::run_segments(const Recorded& step, size_t copy) {
+  Queue& queue = device_.compute();
+  const std::vector<CommandBuffer>& commands = step.commands[copy];
+  for (size_t i = 0; i < commands.size(); ++i) {
+    HEARTH_ASSIGN(last_use_[copy], queue.submit(commands[i]));
+    if (i == step.meetings.size()) break;
+    const TimelinePoint& done = last_use_[copy];
+    HEARTH_TRY(options_.waits_promptly ? done.timeline->wait_promptly(done.value)
+                                       : queue.wait(done));
+    HEARTH_TRY(meetings_.meet(*options_.exchange, step.meetings[i]));
+  }
+  return {};
 }
 
 Result<StepOutcome> StepRunner::wait(const StepTicket& ticket) {

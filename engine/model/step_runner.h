@@ -25,6 +25,7 @@
 #include "engine/model/step_bucket_list.h"
 #include "engine/model/step_executor.h"
 #include "engine/model/step_inputs.h"
+#include "engine/model/step_meetings.h"
 #include "engine/model/step_planner.h"
 #include "engine/model/step_preparation.h"
 #include "engine/program/record.h"
@@ -65,6 +66,9 @@ struct StepRunnerOptions {
   // Another rank waits for every step, so that it must be noticed at once when one is done
   // (Timeline::wait_promptly()).
   bool waits_promptly = false;
+  // Where the runner meets those of the other ranks within its steps, if the model is divided over
+  // ranks by tensors. Must outlive the last step.
+  RankExchange* exchange = nullptr;
 };
 
 // Device memory per slot: the sampled id, mirostat's state, the token history and the biases.
@@ -84,7 +88,7 @@ class StepRunner final : public StepExecutor, private ChainUser {
   Status prepare(const StepBatch& batch);
   // The pipelines that steps of a bucket use. Any thread.
   std::vector<PipelineInfo> pipelines_of(const StepBucket& bucket) const;
-  // Null: submit() compiles what it needs. `preparation` outlives the runner's last step.
+  // Null, or if ranks divide every layer: submit() compiles what it needs. `preparation` outlives the runner's last step.
   void set_preparation(StepPreparation* preparation) { preparation_ = preparation; }
   // Steps that had to wait for a compiler although there is a preparation.
   uint64_t stalled_steps() const { return stalled_steps_; }
@@ -126,7 +130,10 @@ class StepRunner final : public StepExecutor, private ChainUser {
     StepBucket bucket;
     AttentionPlan attention;
     StepLayout layout;
-    std::array<CommandBuffer, StepInputs::kCopies> commands;
+    // The step's segments, one command buffer each: one, or, if ranks meet within it, several. The
+    // ranks meet after each but the last one; a rank that does not sample ends with a meeting.
+    std::array<std::vector<CommandBuffer>, StepInputs::kCopies> commands;
+    std::vector<RankMeeting> meetings;
     uint64_t last_use = 0;  // as a step number
   };
   StepRunner(Device& device, PipelineStore& pipelines, const Model& model,
@@ -146,8 +153,8 @@ class StepRunner final : public StepExecutor, private ChainUser {
   const Recorded* cheapest_recorded(const StepBucket& bucket) const;
   void make_room_for_recording();
   // `timer` is for profiling.
-  Result<CommandBuffer> record(PipelineStore& pipelines, const StepPlan& plan, size_t copy,
-                               GpuTimer* timer = nullptr);
+  Result<std::vector<CommandBuffer>> record(PipelineStore& pipelines, const StepPlan& plan,
+                                            size_t copy, GpuTimer* timer = nullptr);
   struct Recording {
     CommandRecorder& recorder;
     PipelineStore& pipelines;
@@ -160,9 +167,15 @@ class StepRunner final : public StepExecutor, private ChainUser {
     const Buffer& similarity;
     HiddenPages pages;
   };
-  Status record_step(const Recording& recording, const HiddenOutputs& hidden) const;
+  Status record_segment(const Recording& recording, std::span<const PlanSegment> segments,
+                        size_t index, const HiddenOutputs& hidden) const;
   Status record_sampling(const Recording& recording) const;
   StepBuffers buffers(size_t copy, const HiddenOutputs& hidden) const;
+  const Buffer& value_buffer(Value value) const;
+  // Whether there is anything to run after the last meeting.
+  bool has_commands(const PlanSegment& segment) const;
+  // Submits the segments of a step, and meets the other ranks in between.
+  Status run_segments(const Recorded& step, size_t copy);
   // Waits until nothing uses a copy any more, and its step has run as it should.
   Status finish(size_t copy);
   // Once a wait of a chain has failed, drops all recordings and clears what kernels left behind.
@@ -186,6 +199,7 @@ class StepRunner final : public StepExecutor, private ChainUser {
   Activations activations_;
   StepInputs inputs_;
   StepBoundary boundary_;
+  StepMeetings meetings_;
   Buffer sampled_ids_, history_lengths_, history_, biases_, mirostat_;
   // The sampled tokens, [logit rows], in host memory, where the step's last kernel writes them.
   struct Sampled {

@@ -149,6 +149,7 @@ namespace {
 // All in one segment: their formats are the same.
 std::vector<SegmentPlan> plan_experts(const WeightSpec& spec, const ModelFile& file) {
   SegmentPlan segment{.cols = spec.cols,
+                      .first_col = spec.first_col,
                       .experts = spec.experts,
                       .projections = spec.projections,
                       .is_expert_bias = spec.is_vector};
@@ -157,7 +158,7 @@ std::vector<SegmentPlan> plan_experts(const WeightSpec& spec, const ModelFile& f
     if (tensor == nullptr) return {};
     if (!spec.is_vector) segment.format = tensor->format;
     segment.rows += part.rows;
-    segment.tensors.push_back(tensor);
+    segment.tensors.push_back({tensor, part.first_row, part.rows});
   }
   return {segment};
 }
@@ -173,9 +174,10 @@ std::vector<SegmentPlan> plan_segments(const WeightSpec& spec, const ModelFile& 
     const bool in_f32 = spec.is_vector || (spec.in_f32 && format_info(tensor->format).is_float());
     const WeightFormat format = in_f32 ? WeightFormat::kF32 : tensor->format;
     if (segments.empty() || (!spec.is_vector && segments.back().format != format))
-      segments.push_back({.format = format, .cols = spec.is_vector ? 0 : spec.cols});
+      segments.push_back(
+          {.format = format, .cols = spec.is_vector ? 0 : spec.cols, .first_col = spec.first_col});
     SegmentPlan& segment = segments.back();
-    segment.tensors.push_back(tensor);
+    segment.tensors.push_back({tensor, part.first_row, part.rows});
     if (spec.is_vector) {
       segment.rows = 1;
       segment.cols += part.rows;

@@ -48,6 +48,9 @@ inline constexpr WeightRole kFirstLayerRole = WeightRole::kAttentionNorm;
 struct WeightPart {
   std::string tensor;
   uint64_t rows = 1;
+  // Where the rows begin, if they are not all of the tensor (weight_shard.h); of experts, in the
+  // matrix of each.
+  uint64_t first_row = 0;
 };
 
 struct WeightSpec {
@@ -55,6 +58,7 @@ struct WeightSpec {
   uint32_t layer = 0;  // for roles of a layer
   std::vector<WeightPart> parts;
   uint64_t cols = 0;
+  uint64_t first_col = 0;  // if they are not all of the tensors' (weight_shard.h)
   bool is_vector = false;  // norms and biases: concatenated, f32 on the device
   bool optional = false;   // all parts are present or none
   bool in_f32 = false;     // a matrix of floats that is F32 on the device
@@ -97,6 +101,11 @@ class WeightTable {
   void keep(Wanted wanted) {
     std::erase_if(specs_, [&](const WeightSpec& spec) { return !wanted(spec); });
   }
+  // Calls change(spec) for every weight.
+  template <class Change>
+  void change(Change change) {
+    for (WeightSpec& spec : specs_) change(spec);
+  }
 
   // Checks that all tensors are present, with the right shape and a supported format, and that
   // there are no others. The error names the tensor.
@@ -107,11 +116,18 @@ class WeightTable {
   std::vector<std::string> known_;
 };
 
+// Rows of a tensor; of experts in one tensor, the same rows of each one's matrix.
+struct TensorRows {
+  const ModelTensor* tensor = nullptr;
+  uint64_t first = 0, rows = 0;
+};
+
 // Consecutive parts of a weight with the same format, which are one matrix on the device.
 struct SegmentPlan {
   WeightFormat format = WeightFormat::kF32;
   uint64_t rows = 0, cols = 0;
-  std::vector<const ModelTensor*> tensors;
+  uint64_t first_col = 0;  // of the tensors' columns
+  std::vector<TensorRows> tensors;
   uint32_t experts = 0, projections = 1;  // as in the spec; `rows` counts those of all experts
   bool is_expert_bias = false;            // [experts, projections, cols] f32 on the device
 

@@ -24,7 +24,8 @@ Status record_embed(CommandRecorder& recorder, PipelineStore& pipelines, const K
                              .y = op.y.address(),
                              .width = shape.width,
                              .vocabulary = shape.vocabulary,
-                             .scale = op.scale};
+                             .scale = op.scale,
+                             .first = op.first};
   recorder.dispatch(
       {.pipeline = *pipeline,
        .push = params,

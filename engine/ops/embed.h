@@ -1,4 +1,4 @@
-// Embedding lookup: y[r, i] = weight[ids[r], i] * scale
+// Embedding lookup: y[r, i] = weight[ids[r] - first, i] * scale
 #pragma once
 
 #include "engine/ops/kernel_choice.h"
@@ -10,14 +10,15 @@
 namespace hearth {
 
 struct Embed {
-  // [rows] u32; an id beyond the vocabulary reads its last row. With the bit params::kSampledId it
-  // is an index into `sampled`.
+  // [rows] u32; the row of an id that the table does not have is zero. With the bit
+  // params::kSampledId it is an index into `sampled`.
   BufferSlice ids;
   BufferSlice sampled;  // u32; any buffer if no id has the bit
   BufferSlice weight;   // [vocabulary, width] in shape.format, device layout
   BufferSlice y;        // [rows, width] f32
   EmbedShape shape;
   float scale = 1.0f;  // sqrt(width) for gemma
+  uint32_t first = 0;  // the id of the table's first row
 };
 
 // Records the kernel. Fails if the width is not a multiple of the format's block, the table has

@@ -21,11 +21,22 @@ std::string_view product_part(WeightRole weight) {
   }
 }
 
+// Whether ranks that divide a layer have different columns of the weight.
+bool has_divided_columns(WeightRole weight) {
+  return weight == WeightRole::kAttentionOut || weight == WeightRole::kDown;
+}
+
 }  // namespace
 
 void Builder::embed() {
-  append(step_part::kEmbed,
-         EmbedOp{.weight = name(WeightRole::kEmbedding), .scale = config_.embed_scale});
+  append(step_part::kEmbed, EmbedOp{.weight = name(WeightRole::kEmbedding),
+                                    .scale = config_.embed_scale,
+                                    .first = config_.first_token});
+  sum(Value::kHidden);
+}
+
+void Builder::sum(Value y) {
+  if (config_.shard.is_divided()) append(step_part::kRanks, SumOp{.y = y, .width = config_.width});
 }
 
 void Builder::norm(Value y, Value x, WeightRole weight) {
@@ -41,14 +52,18 @@ void Builder::add(Value y, Value x) {
 }
 
 void Builder::product(Value y, Value x, WeightRole weight, std::optional<WeightRole> bias) {
-  ProductOp op{.y = y, .x = x, .weight = name(weight)};
-  if (bias) op.bias = name(*bias);
-  append(product_part(weight), op);
+  append_product({.y = y, .x = x, .weight = name(weight)}, bias);
 }
 
 void Builder::add_product(Value y, Value x, WeightRole weight, std::optional<WeightRole> bias) {
-  product(y, x, weight, bias);
-  std::get<ProductOp>(ops_.back().what).adds = true;
+  const bool adds = config_.shard.is_first() || !has_divided_columns(weight);
+  append_product({.y = y, .x = x, .weight = name(weight), .adds = adds}, bias);
+}
+
+void Builder::append_product(ProductOp op, std::optional<WeightRole> bias) {
+  if (bias) op.bias = name(*bias);
+  append(product_part(op.weight.role), op);
+  if (has_divided_columns(op.weight.role)) sum(op.y);
 }
 
 void Builder::rope_kv(WeightRole qkv) {
@@ -84,6 +99,7 @@ void Builder::activation(WeightRole gate_up) {
 }
 
 void Builder::add_experts(Value y, Value x, Value routed) {
+  if (!config_.shard.is_first()) append(step_part::kRanks, ClearOp{.y = y, .width = config_.width});
   append(step_part::kExperts,
          ExpertsOp{.y = y,
                    .x = x,
@@ -99,6 +115,7 @@ void Builder::add_experts(Value y, Value x, Value routed) {
                              .activation = config_.limited_activation ? ExpertActivation::kLimited
                                                                       : ExpertActivation::kSilu,
                              .over_all = config_.weights_over_all}});
+  sum(y);
 }
 
 void Builder::logits(WeightRole weight) {

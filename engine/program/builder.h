@@ -1,5 +1,9 @@
 // With this an architecture emits the ops of a layer. Each call appends one op; the calls of a
 // layer read like its formula. Values and roles are named in op.h and weight_table.h.
+//
+// If ranks divide every layer, the formula is the same with this rank's heads, columns and tokens.
+// Where a product has only some of the columns of its inputs, the builder adds the sum over all
+// ranks. What is added to is then added by the first rank alone.
 #pragma once
 
 #include <optional>
@@ -49,6 +53,9 @@ class Builder {
   std::vector<Op> take() { return std::move(ops_); }
 
  private:
+  void append_product(ProductOp op, std::optional<WeightRole> bias);
+  // y = the sum of all ranks' y, if there are several
+  void sum(Value y);
   WeightName name(WeightRole role) const { return {role, layer_ == kNoLayer ? 0 : layer_}; }
 
   const ModelConfig& config_;

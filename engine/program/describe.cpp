@@ -87,7 +87,9 @@ std::string formula(const PlannedExperts& experts) {
   return fmt::format(
       "{} {} {} of {} experts({})",
       experts.parts ? partial_sums(*experts.parts) : std::string(value_name(experts.op.y)),
-      experts.parts ? "=" : "+=", shape.used, shape.experts, value_name(experts.op.x));
+      experts.parts ? "=" : "+=", shape.used, shape.experts,
+      experts.norm ? fmt::format("norm({})", value_name(experts.op.x))
+                   : std::string(value_name(experts.op.x)));
 }
 
 std::string formula(const PlannedPick& pick) {
@@ -105,6 +107,18 @@ std::string formula(const PlannedKeep& keep) {
 
 std::string formula(const PlannedCompare& compare) {
   return fmt::format("similarity = {} compared with what was kept", value_name(compare.op.x));
+}
+
+std::string formula(const PlannedClear& clear) {
+  return fmt::format("{} = 0", value_name(clear.op.y));
+}
+
+std::string formula(const PlannedSum& sum) {
+  return fmt::format("{} = the sum of all ranks'", value_name(sum.op.y));
+}
+
+std::string formula(const PlannedJoin& join) {
+  return fmt::format("{} = all ranks' side by side", value_name(join.op.y));
 }
 
 // Buffers that have any size, for recording without a device.
@@ -188,14 +202,12 @@ Result<std::vector<LayerDescription>> describe(const StepPlan& plan) {
   const Buffer& none = values.front();
   const PagedKv cache{none.all(), none.all(), none.all(), none.all()};
   StepBuffers buffers = unbound_buffers(values, cache);
-  StepPlan one = plan;
   std::vector<LayerDescription> layers;
   std::optional<uint32_t> current;
   for (const PlannedOp& op : plan.ops) {
     std::vector<LoggedDispatch> log;
     PipelineCollector collector;
     CommandRecorder recorder = CommandRecorder::dry(&log);
-    one.ops = {op};
     if (const auto* experts = op.as<PlannedExperts>())
       buffers.experts = [&none, experts](const WeightName& name, const WeightName&) {
         const bool has_bias =
@@ -204,7 +216,8 @@ Result<std::vector<LayerDescription>> describe(const StepPlan& plan) {
         if (has_bias) weights.bias = none.all();
         return weights;
       };
-    HEARTH_TRY(record_plan(recorder, collector, one, buffers));
+    if (op.as<PlannedSum>() == nullptr && op.as<PlannedJoin>() == nullptr)
+      HEARTH_TRY(record_plan(recorder, collector, plan, {&op, 1}, buffers));
     const std::optional<uint32_t> layer =
         op.layer == kNoLayer ? std::nullopt : std::optional(op.layer);
     if (layers.empty() || layer != current)
@@ -235,6 +248,7 @@ std::string to_text(const std::vector<LayerDescription>& layers) {
         text += fmt::format("{} {}\n", left, kernel_text(kernel));
         left.assign(left.size(), ' ');
       }
+      if (op.kernels.empty()) text += fmt::format("  {:<14} {}\n", op.part, op.formula);
     }
   }
   return text;

@@ -141,6 +141,10 @@ class Planner {
     return {.op = op, .shape = shape, .kernel = choose_compare_hidden(input_.caps, shape)};
   }
 
+  PlannedClear plan(const ClearOp& op, uint32_t) { return {.op = op}; }
+  PlannedSum plan(const SumOp& op, uint32_t) { return {.op = op}; }
+  PlannedJoin plan(const JoinOp& op, uint32_t) { return {.op = op}; }
+
   const FuseInput& input_;
   MatmulChoices matmuls_;
 };
@@ -195,6 +199,7 @@ StepPlan fuse(const FuseInput& input, std::span<const Op> ops) {
     write_preferred_forms(step.attention, step.ops);
     gate_in_products(step.ops);
     norm_in_products(step.ops);
+    norm_in_experts(step.ops);
     share_norms(step.ops);
     rope_in_attention(step.attention, step.ops);
   }

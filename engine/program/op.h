@@ -33,6 +33,7 @@ inline constexpr std::string_view kPooling = "pooling";
 inline constexpr std::string_view kHiddenStates = "hidden states";
 inline constexpr std::string_view kLogits = "logits";
 inline constexpr std::string_view kSampling = "sampling";
+inline constexpr std::string_view kRanks = "ranks";
 }  // namespace step_part
 
 // Named buffers of rows, f32 unless a plan says otherwise.
@@ -68,11 +69,12 @@ struct WeightName {
   auto operator<=>(const WeightName&) const = default;
 };
 
-// y[r] = weight[ids[r]] * scale
+// y[r] = weight[ids[r] - first] * scale, or 0 if the weight has no such row
 struct EmbedOp {
   Value y = Value::kHidden;
   WeightName weight;
   float scale = 1;
+  uint32_t first = 0;
 };
 
 // y = x / sqrt(mean of x^2 + epsilon) * weight
@@ -162,12 +164,33 @@ struct CompareOp {
   uint32_t comparisons = 0;
 };
 
+// y = 0
+struct ClearOp {
+  Value y = Value::kHidden;
+  uint32_t width = 0;
+};
+
+// Ranks that divide every layer meet (engine/ranks). No kernel does the next two: the step's
+// commands end before them, and go on after them.
+
+// y = the sum of all ranks' y, on all ranks.
+struct SumOp {
+  Value y = Value::kHidden;
+  uint32_t width = 0;
+};
+
+// y = the columns of all ranks' y side by side, on the rank that samples. The others end here.
+struct JoinOp {
+  Value y = Value::kLogits;
+  uint32_t width = 0, joined_width = 0;  // of this rank, and of all together
+};
+
 struct Op {
   std::string_view part;  // a name of step_part
   uint32_t layer = 0;     // of the model, or kNoLayer
   uint32_t rows = 0;      // that it computes
   std::variant<EmbedOp, NormOp, AddOp, ProductOp, RopeKvOp, AttentionOp, ActivationOp, ExpertsOp,
-               PickOp, PoolOp, KeepOp, CompareOp>
+               PickOp, PoolOp, KeepOp, CompareOp, ClearOp, SumOp, JoinOp>
       what;
 
   template <class T>

@@ -14,7 +14,9 @@ void visit_values(T& op, Read read, Write write) {
   using Kind = std::remove_const_t<T>;
   if constexpr (requires { op.x; }) read(op.x);
   if constexpr (std::is_same_v<Kind, AttentionOp>) read(op.q);
-  if constexpr (std::is_same_v<Kind, AddOp>) read(op.y);
+  if constexpr (std::is_same_v<Kind, AddOp> || std::is_same_v<Kind, SumOp> ||
+                std::is_same_v<Kind, JoinOp>)
+    read(op.y);
   if constexpr (std::is_same_v<Kind, ExpertsOp>) {
     read(op.routed);
     read(op.y);

@@ -40,7 +40,8 @@ class PlanRecorder {
                          .weight = weight(embed.op.weight),
                          .y = rows_of(embed.op.y, embed.shape.width),
                          .shape = embed.shape,
-                         .scale = embed.op.scale});
+                         .scale = embed.op.scale,
+                         .first = embed.op.first});
   }
 
   Status record(const PlannedNorm& norm) {
@@ -191,6 +192,8 @@ class PlanRecorder {
 
   Status record(const PlannedExperts& experts) {
     const ExpertsShape& shape = experts.op.shape;
+    std::optional<ExpertNorm> norm;
+    if (experts.norm) norm = {weight(experts.norm->weight), experts.norm->epsilon};
     return record_experts(recorder_, pipelines_, experts.plan,
                           {.x = rows_of(experts.op.x, shape.width),
                            .logits = rows_of(experts.op.routed, shape.experts),
@@ -199,6 +202,7 @@ class PlanRecorder {
                            .down = buffers_.experts(experts.op.down, experts.op.down_bias),
                            .scratch = buffers_.matmul_scratch,
                            .leaves_parts = experts.parts.has_value(),
+                           .norm = norm,
                            .shape = shape});
   }
 
@@ -242,6 +246,18 @@ class PlanRecorder {
          .shape = compare.shape});
   }
 
+  Status record(const PlannedClear& clear) {
+    recorder_.fill(rows_of(clear.op.y, clear.op.width), 0);
+    return {};
+  }
+
+  Status record(const PlannedSum& sum) { return only_ranks(sum.op.y); }
+  Status record(const PlannedJoin& join) { return only_ranks(join.op.y); }
+  static Status only_ranks(Value y) {
+    return Error{ErrorKind::kInvalid,
+                 fmt::format("{} of several ranks cannot be recorded", value_name(y))};
+  }
+
   BufferSlice value(Value name) const { return buffers_.values[static_cast<size_t>(name)]->all(); }
   // The op's rows of a value.
   BufferSlice rows_of(Value name, uint32_t width, RowForm form = RowForm::kFloats) const {
@@ -270,9 +286,9 @@ class PlanRecorder {
 }  // namespace
 
 Status record_plan(CommandRecorder& recorder, PipelineStore& pipelines, const StepPlan& plan,
-                   const StepBuffers& buffers) {
+                   std::span<const PlannedOp> ops, const StepBuffers& buffers) {
   PlanRecorder walker(recorder, pipelines, plan, buffers);
-  for (const PlannedOp& op : plan.ops) HEARTH_TRY(walker.record(op));
+  for (const PlannedOp& op : ops) HEARTH_TRY(walker.record(op));
   return {};
 }
 

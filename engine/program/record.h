@@ -4,6 +4,7 @@
 
 #include <array>
 #include <functional>
+#include <span>
 
 #include "engine/ops/experts.h"
 #include "engine/ops/hidden_rows.h"
@@ -36,7 +37,8 @@ struct StepBuffers {
   HiddenPages pages = {};
 };
 
+// `ops` are some or all of the plan's, without those at which ranks meet (segments.h).
 Status record_plan(CommandRecorder& recorder, PipelineStore& pipelines, const StepPlan& plan,
-                   const StepBuffers& buffers);
+                   std::span<const PlannedOp> ops, const StepBuffers& buffers);
 
 }  // namespace hearth

@@ -76,6 +76,13 @@ void pick_before_logits(const ModelConfig& config, const StepBucket& bucket, std
                                   .source_rows = bucket.rows}));
 }
 
+Op join_logits(const StepProgramInfo& info) {
+  return {.part = step_part::kRanks,
+          .layer = kNoLayer,
+          .rows = info.bucket.logit_rows,
+          .what = JoinOp{.width = info.config.held_tokens, .joined_width = info.config.vocabulary}};
+}
+
 }  // namespace
 
 std::vector<Op> step_program(const StepProgramInfo& info) {
@@ -103,11 +110,11 @@ std::vector<Op> step_program(const StepProgramInfo& info) {
   if (bucket.logit_rows > 0)
     builder.logits(info.weights.has(output) ? output.role : WeightRole::kEmbedding);
   std::vector<Op> ops = builder.take();
-  if (!picks_rows(bucket)) return ops;
-  if (all_rows)
+  if (picks_rows(bucket) && all_rows)
     pick_before_logits(info.config, bucket, ops);
-  else
+  else if (picks_rows(bucket))
     pick_after_attention(info.config, bucket, ops);
+  if (info.config.shard.is_divided() && bucket.logit_rows > 0) ops.push_back(join_logits(info));
   return ops;
 }
 

@@ -19,11 +19,12 @@ enum class Channel : uint8_t {
   kSetup,     // while ranks start: devices, layers, memory
   kCommands,  // rank 0 to all: steps, block moves, slots
   kRows,      // each rank to the next one: hidden rows
-  kIds,       // last rank to the first: sampled ids
+  kIds,       // last rank to those that embed them: sampled ids
   kResults,   // last rank to rank 0: what the engine gets of a step
   kRowsRead,  // each rank to the one before: shared memory that it has read (rank_loop.h)
+  kSums,      // all ranks to all: their parts of sums, if they divide every layer
 };
-inline constexpr size_t kChannels = 6;
+inline constexpr size_t kChannels = 7;
 
 class Link {
  public:

@@ -45,11 +45,14 @@ double message_seconds(const std::vector<LinkTiming>& timings, double bytes) {
   return std::max(0.0, low.seconds + slope * (bytes - static_cast<double>(low.bytes)));
 }
 
-SplitCost split_cost(const std::vector<LinkTiming>& timings, uint32_t rows, uint32_t width,
-                     uint32_t layers) {
-  const double message =
-      message_seconds(timings, static_cast<double>(rows) * width * sizeof(float));
-  return {.pipeline_seconds = message, .tensor_seconds = 2.0 * layers * 2 * message};
+SplitCost split_cost(const std::vector<LinkTiming>& timings, const SplitSizes& sizes) {
+  const auto rows_of = [&](double width) {
+    return message_seconds(timings, sizes.rows * width * sizeof(float));
+  };
+  // In a sum, both ranks send at the same time.
+  const double message = rows_of(sizes.width);
+  return {.pipeline_seconds = message,
+          .tensor_seconds = (1 + 2.0 * sizes.layers) * message + rows_of(sizes.vocabulary / 2.0)};
 }
 
 }  // namespace hearth

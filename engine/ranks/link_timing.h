@@ -28,13 +28,16 @@ double message_seconds(const std::vector<LinkTiming>& timings, double bytes);
 // devices to be faster than one device.
 struct SplitCost {
   double pipeline_seconds = 0;  // the hidden rows, once
-  double tensor_seconds = 0;    // two sums per layer, each there and back
+  double tensor_seconds = 0;    // a sum of the embedding, two sums per layer, half of the logits
   // A pipeline of two halves the time of a step whose parts overlap; a tensor split halves all of
   // it. So each pays once a step takes longer than twice what it adds.
   double pipeline_pays_above() const { return 2 * 2 * pipeline_seconds; }  // two parts cross
   double tensor_pays_above() const { return 2 * tensor_seconds; }
 };
-SplitCost split_cost(const std::vector<LinkTiming>& timings, uint32_t rows, uint32_t width,
-                     uint32_t layers);
+struct SplitSizes {
+  uint32_t rows = 1;  // sequences in the step
+  uint32_t width = 0, layers = 0, vocabulary = 0;
+};
+SplitCost split_cost(const std::vector<LinkTiming>& timings, const SplitSizes& sizes);
 
 }  // namespace hearth

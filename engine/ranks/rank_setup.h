@@ -8,6 +8,7 @@
 #include <string>
 
 #include "engine/model/layer_range.h"
+#include "engine/model/tensor_shard.h"
 #include "engine/ranks/link.h"
 #include "runtime/result.h"
 
@@ -25,6 +26,7 @@ struct RankOffer {
 // Rank 0 to a rank: how much room is there, or, with `load`, begin.
 struct RankTask {
   LayerRange held;
+  TensorShard shard;
   uint32_t context = 0;      // 0: the model's own
   uint32_t kv_blocks = 0;    // 0: as many as are useful and fit
   uint32_t swap_blocks = 0;  // if `load`

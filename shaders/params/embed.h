@@ -8,11 +8,13 @@ HEARTH_CONSTANT(kSampledId, 0x80000000u)
 HEARTH_PARAMS(Embed)
   address ids;      // [rows] u32
   address sampled;  // u32
-  address weight;   // [vocabulary, width] in the kernel's weight format, device layout
+  address weight;   // [vocabulary, width] in the kernel's weight format, device layout: of the ids
+                    // first .. first + vocabulary - 1
   address y;        // [rows, width] f32
   uint width;
   uint vocabulary;
   float scale;
+  uint first;  // the id of the table's first row
 HEARTH_PARAMS_END
 
 #endif

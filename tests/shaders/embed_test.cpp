@@ -11,13 +11,16 @@ namespace {
 
 class EmbedTest : public GpuTest, public ::testing::WithParamInterface<WeightFormat> {
  protected:
-  void check(const DeviceCaps& caps, uint32_t vocabulary, uint32_t width, float scale) {
+  // The table has the rows of the ids from `first` on.
+  void check(const DeviceCaps& caps, uint32_t vocabulary, uint32_t width, float scale,
+             uint32_t first = 0) {
     const WeightMatrix matrix = random_matrix(GetParam(), vocabulary, width, width);
-    // Two ids are past the end, as padding may be; the last two refer to sampled tokens.
-    const std::vector<uint32_t> sampled = {0, vocabulary - 1, 1 % vocabulary};
+    // Two ids are past the end, and 0 may be before the beginning; the last two refer to sampled
+    // tokens.
+    const std::vector<uint32_t> sampled = {0, first + vocabulary - 1, first + 1 % vocabulary};
     const std::vector<uint32_t> ids = {
-        vocabulary - 1, 0,           vocabulary / 2,         0,
-        vocabulary,     0x7fffffffu, params::kSampledId | 2, params::kSampledId | 1};
+        first + vocabulary - 1, first,       first + vocabulary / 2, 0,
+        first + vocabulary,     0x7fffffffu, params::kSampledId | 2, params::kSampledId | 1};
     const EmbedShape shape{.format = GetParam(),
                            .rows = static_cast<uint32_t>(ids.size()),
                            .width = width,
@@ -33,15 +36,17 @@ class EmbedTest : public GpuTest, public ::testing::WithParamInterface<WeightFor
                            .weight = weight.all(),
                            .y = y_buffer.slice(0, count * 4),
                            .shape = shape,
-                           .scale = scale});
+                           .scale = scale,
+                           .first = first});
     });
     const std::vector<float> y = read<float>(y_buffer);
     for (size_t r = 0; r < ids.size(); ++r) {
       const bool is_sampled = (ids[r] & params::kSampledId) != 0;
       const uint32_t given = is_sampled ? sampled[ids[r] & ~params::kSampledId] : ids[r];
-      const size_t id = std::min(given, vocabulary - 1);
+      const bool in_table = given >= first && given - first < vocabulary;
       for (size_t i = 0; i < width; ++i)
-        ASSERT_FLOAT_EQ(y[r * width + i], matrix.values[id * width + i] * scale)
+        ASSERT_FLOAT_EQ(y[r * width + i],
+                        in_table ? matrix.values[(given - first) * width + i] * scale : 0)
             << "row " << r << ", " << i << " of " << width;
     }
     for (size_t i = count; i < y.size(); ++i)
@@ -57,6 +62,7 @@ TEST_P(EmbedTest, RowsOfAnyWidth) {
     check(caps, 7, block, 1.0f);
     check(caps, 5, 3 * block, 33.94f);
     check(caps, 3, 2048 + 256, 0.5f);
+    check(caps, 7, block, 1.0f, 11);
     if (block == 1) check(caps, 4, 2087, 2.0f);
   }
 }

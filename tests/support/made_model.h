@@ -1,5 +1,5 @@
 // A model of any architecture, made up from its weight table: either only its header, which is
-// enough to plan steps with, or with random F16 and F32 weights.
+// enough to plan steps with, or with random weights.
 #pragma once
 
 #include <algorithm>
@@ -10,8 +10,11 @@
 #include <utility>
 #include <vector>
 
+#include <gtest/gtest.h>
+
 #include "engine/model/architecture.h"
 #include "engine/weights/model_file.h"
+#include "engine/weights/quantize.h"
 #include "tests/support/compare.h"
 
 namespace hearth::testing {
@@ -46,7 +49,7 @@ class MadeModel : public ModelFile {
     return model;
   }
 
-  // REQUIRES: all matrices are F16.
+  // REQUIRES: formats that quantize_row() knows.
   static Result<std::unique_ptr<MadeModel>> random(const MadeModelInfo& info) {
     HEARTH_ASSIGN(std::unique_ptr<MadeModel> model, header(info));
     model->fill();
@@ -82,9 +85,10 @@ class MadeModel : public ModelFile {
     const WeightTable table = architecture->weight_table(config);
     for (const WeightSpec& spec : table.specs()) {
       if (spec.optional && !info.optional_weights) continue;
+      const bool vector = spec.is_vector && spec.experts == 0;
       for (const WeightPart& part : spec.parts)
         add(part.tensor, spec.is_vector ? WeightFormat::kF32 : info.format(part.tensor),
-            spec.is_vector ? 1 : part.rows, spec.is_vector ? part.rows : spec.cols);
+            vector ? 1 : part.rows, vector ? part.rows : spec.cols);
       if (spec.experts > 0) tensors_.back().matrices = spec.experts;
     }
     std::ranges::sort(tensors_, {}, &ModelTensor::name);
@@ -112,11 +116,18 @@ class MadeModel : public ModelFile {
       if (vector && tensor.name.find("norm") != std::string::npos)
         for (float& value : values) value += 1;
       std::vector<std::byte>& bytes = contents_.emplace_back(tensor.bytes.size());
-      if (vector) {
+      if (tensor.format == WeightFormat::kF32) {
         std::memcpy(bytes.data(), values.data(), bytes.size());
-      } else {
+      } else if (tensor.format == WeightFormat::kF16) {
         const std::vector<uint16_t> halves = to_half(values);
         std::memcpy(bytes.data(), halves.data(), bytes.size());
+      } else {
+        const size_t row_bytes = bytes.size() / tensor.rows;
+        for (size_t row = 0; row < tensor.rows; ++row)
+          EXPECT_TRUE(quantize_row(tensor.format,
+                                   std::span(values).subspan(row * tensor.cols, tensor.cols),
+                                   std::span(bytes).subspan(row * row_bytes, row_bytes))
+                          .ok());
       }
       tensor.bytes = bytes;
     }

@@ -23,6 +23,8 @@ class TlsPeer {
     if (mkdtemp(folder.data()) == nullptr) return;
     folder_ = folder;
     std::ofstream(folder + "/events") << response;
+    // The name of the file is the whole address.
+    std::ofstream(folder + "/events?history=10000") << response;
     const Finished made =
         run_program({"/bin/sh", "-c",
                      "cd " + folder +

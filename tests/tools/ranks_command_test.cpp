@@ -56,6 +56,12 @@ TEST(RanksCommand, TheSameTokensOnTwoRanksOfOneProcess) {
   const RankReport alone = run_on({}, {});
   ASSERT_EQ(alone["ids"].size(), 12u);
   EXPECT_EQ(run_on({}, {"--devices", "0,0"})["ids"], alone["ids"]);
+  EXPECT_EQ(run_on({}, {"--devices", "0,0", "--split", "tensor"})["ids"], alone["ids"]);
+}
+
+TEST(RanksCommand, TheSameTokensUnderMpirunByTensor) {
+  if (const std::string reason = no_mpi(); !reason.empty()) GTEST_SKIP() << reason;
+  EXPECT_EQ(run_on(mpirun(2), {"--split", "tensor"})["ids"], run_on({}, {})["ids"]);
 }
 
 TEST(RanksCommand, TheSameTokensUnderMpirunWithUnevenLayers) {
@@ -98,6 +104,26 @@ TEST(RanksCommand, InfoPredictsTheMemoryOfEachRank) {
               HasSubstr("on 2 ranks"));
 }
 
+TEST(RanksCommand, InfoPredictsTheMemoryOfEachShare) {
+  // The smallest model has only one KV head, which both ranks would keep.
+  const std::string model = HEARTH_SOURCE_DIR "/models/default/hearth-storyteller-Q8_0.gguf";
+  const RankReport info =
+      hearth_json({"info", "-m", model, "--devices", "0,0", "--split", "tensor", "--ctx", "256"});
+  ASSERT_EQ(info["ranks"].size(), 2u);
+  uint64_t kv = 0;
+  for (const RankReport& rank : info["ranks"]) {
+    kv += rank["kv_bytes_per_token"].get<uint64_t>();
+    EXPECT_TRUE(rank["fits"].get<bool>());
+    EXPECT_EQ(rank["layers"], info["layers"]);
+    EXPECT_EQ(rank["shares_of_layers"].get<uint32_t>(), 2u);
+    EXPECT_NEAR(rank["weight_bytes"].get<double>() * 2 / info["weight_bytes"].get<double>(), 1,
+                0.03);
+  }
+  EXPECT_EQ(kv, info["kv_bytes_per_token"].get<uint64_t>());
+  EXPECT_THAT(hearth({"info", "-m", model, "--devices", "0,0", "--split", "tensor"}).out,
+              HasSubstr("share 2 of 2 of every layer"));
+}
+
 TEST(RanksCommand, RefusesWhatItCannotDivideByName) {
   const auto error_of = [](std::vector<std::string> more) {
     std::vector<std::string> arguments{"run", "-m", Serving::kSmallestModel, "-p", "Once"};
@@ -106,8 +132,10 @@ TEST(RanksCommand, RefusesWhatItCannotDivideByName) {
     EXPECT_NE(result.exit_code, 0);
     return result.err;
   };
-  EXPECT_THAT(error_of({"--devices", "0,0", "--split", "tensor"}),
-              HasSubstr("--split tensor is not available"));
+  EXPECT_THAT(error_of({"--devices", "0,0", "--split", "tensor", "--layers", "2,2"}),
+              HasSubstr("--layers and --split tensor cannot be combined"));
+  EXPECT_THAT(error_of({"--devices", "0,0", "--split", "rows"}),
+              HasSubstr("the splits are layers and tensor"));
   EXPECT_THAT(error_of({"--devices", "0,0", "--split", "sequence"}),
               HasSubstr("--split sequence is not available"));
   EXPECT_THAT(error_of({"--devices", "0,,0"}), HasSubstr("commas between them"));

@@ -14,6 +14,8 @@
 
 #include "tests/support/display.h"
 #include "tests/support/hearth_program.h"
+#include "tests/support/serving.h"
+#include "tools/lessons/lesson_library.h"
 
 namespace hearth::testing {
 namespace {
@@ -385,6 +387,41 @@ TEST_F(DashTest, ADroppedModelIsEstimatedLoadedAndMeasured) {
   EXPECT_GT(all["roofline.read_bytes_per_s"].get<double>(), 1e8);
 }
 
+// Chat, synthetic requests and another policy on a server, from the dashboard.
+TEST_F(DashTest, AServerIsChattedWithAndControlled) {
+  const Serving server({"--api-key", "k", "--control", "--max-seqs", "4"});
+  ASSERT_NE(server.port(), 0) << server.log();
+  const std::string url = "http://127.0.0.1:" + std::to_string(server.port());
+  const Finished result = play(
+      "wait dashboard.connected == 1 20\n"
+      "wait chat.ready == 1 10\n"
+      "click \"##message\"\n"
+      "type \"Tell me a story about a fox.\"\n"
+      "key Enter\n"
+      "wait chat.tokens > 5 60\n"
+      "wait chat.answering == 0 120\n"
+      "expect chat.last_error == \"\"\n"
+      "hover \"token 3\"\n"
+      "wait chat.hovered_token != \"\" 10\n"
+      "wait timeline.steps > 5 20\n"
+      "click \"static\"\n"
+      "wait control.policy == static 10\n"
+      "click \"Burst\"\n"
+      "wait control.ended == 8 120\n"
+      "click \"Pause\"\n"
+      "wait control.paused == 1 10\n"
+      "values server.json\n",
+      {"--connect", url, "--api-key", "k"});
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_GT(values("server.json")["chat.last_answer"].get<std::string>().size(), 20u);
+  // Steps from before this connection are there, although nothing runs any more.
+  const Finished again = play(
+      "wait timeline.steps > 5 20\n"
+      "wait control.paused == 1 10\n",
+      {"--connect", url, "--api-key", "k"});
+  EXPECT_EQ(again.exit_code, 0) << again.err;
+}
+
 TEST_F(DashTest, AModelThatCannotBeOpenedIsReportedInTheWindow) {
   const Finished result = play(
       "wait dashboard.failure contains nowhere.gguf 20\n"
@@ -409,6 +446,35 @@ TEST_F(DashTest, ALessonIsPredictedRunAndRemembered) {
       "expect control.submitted == 0\n",
       {"--demo", "--lesson", "paging"});
   EXPECT_EQ(again.exit_code, 0) << again.err;
+}
+
+TEST_F(DashTest, TheTourVisitsEveryPanel) {
+  std::ifstream tour(HEARTH_SOURCE_DIR "/tests/ui/tour.txt");
+  const std::string script{std::istreambuf_iterator<char>(tour), std::istreambuf_iterator<char>()};
+  const Finished result = play(script, {"-m", kDashModel});
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_TRUE(std::filesystem::exists(folder_ / "roofline.png"));
+}
+
+// Each is opened, predicted and run. Those that the demo's engine cannot run are simulated.
+TEST_F(DashTest, EveryLessonHasATour) {
+  const Result<std::vector<Lesson>> lessons = all_lessons();
+  ASSERT_TRUE(lessons.ok()) << lessons.error().message;
+  ASSERT_GE(lessons->size(), 15u);
+  for (const Lesson& lesson : *lessons) {
+    const Finished result = play(
+        "wait lessons.front == 1 20\n"
+        "scroll \"All lessons\" -100\n"
+        "click \"choice a\"\n"
+        "wait lessons.prediction == a 10\n"
+        "click \"Run the experiment\"\n"
+        "wait lessons.done == 1 120\n"
+        "expect lessons.failure == \"\"\n"
+        "frames 3\n"
+        "screenshot answer.png\n",
+        {"--demo", "--lesson", lesson.name});
+    EXPECT_EQ(result.exit_code, 0) << lesson.name << ": " << result.err;
+  }
 }
 
 // Two policies side by side, the past, and a recording that is opened without an engine.

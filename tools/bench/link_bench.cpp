@@ -32,6 +32,14 @@ Result<std::vector<LinkTiming>> link_timings() {
   return timings;
 }
 
+SplitCost decode_split_cost(const std::vector<LinkTiming>& timings, const ModelConfig& config,
+                            uint32_t rows) {
+  return split_cost(timings, {.rows = rows,
+                              .width = config.width,
+                              .layers = config.layers,
+                              .vocabulary = config.vocabulary});
+}
+
 }  // namespace
 
 Status bench_link(const ModelConfig& config, bool json) {
@@ -43,7 +51,7 @@ Status bench_link(const ModelConfig& config, bool json) {
     for (const LinkTiming& timing : timings)
       result["messages"].push_back({{"bytes", timing.bytes}, {"seconds", timing.seconds}});
     for (const uint32_t rows : kLinkRows) {
-      const SplitCost cost = split_cost(timings, rows, config.width, config.layers);
+      const SplitCost cost = decode_split_cost(timings, config, rows);
       result["splits"].push_back({{"rows", rows},
                                   {"pipeline_seconds", cost.pipeline_seconds},
                                   {"tensor_seconds", cost.tensor_seconds},
@@ -63,7 +71,7 @@ Status bench_link(const ModelConfig& config, bool json) {
   fmt::print("   {:>9} {:>22} {:>22}\n", "sequences", "by layers, pays above",
              "by tensor, pays above");
   for (const uint32_t rows : kLinkRows) {
-    const SplitCost cost = split_cost(timings, rows, config.width, config.layers);
+    const SplitCost cost = decode_split_cost(timings, config, rows);
     const auto both = [](double added, double pays) {
       return fmt::format("{:.2f} ms, {:.2f} ms", added * 1e3, pays * 1e3);
     };

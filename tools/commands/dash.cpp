@@ -1,4 +1,5 @@
 // hearth dash: the dashboard.
+#include <cstdlib>
 #include <limits>
 
 #include "tools/commands/command.h"
@@ -36,7 +37,8 @@ class DashCommand : public Command {
     options.add("--demo", &options_.demo, "A real scheduler on a simulated device; needs no model");
     options.add("--connect URL", &options_.connect,
                 "A running hearth serve, such as http://host:8080");
-    options.add("--api-key KEY", &options_.api_key, "API key of that server");
+    options.add("--api-key KEY", &options_.api_key,
+                "API key of that server; $HEARTH_API_KEY is also read");
     options
         .add("--lesson NAME", &options_.lesson,
              "Open a lesson that hearth lesson --list shows, or a .txt file")
@@ -118,6 +120,9 @@ class DashCommand : public Command {
       HEARTH_ASSIGN(ViewHistory history, read_recording(recording_));
       options_.recording = std::make_shared<ViewHistory>(std::move(history));
     }
+    if (const char* key = std::getenv("HEARTH_API_KEY");
+        options_.api_key.empty() && key != nullptr)
+      options_.api_key = key;
     options_.state_folder = state_ == "none" ? std::filesystem::path()
                             : state_.empty() ? default_state_folder()
                                              : std::filesystem::path(state_);

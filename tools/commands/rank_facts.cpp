@@ -23,6 +23,23 @@
 namespace hearth {
 namespace {
 
+// What each rank has of the model.
+Result<std::vector<ModelShare>> model_shares(const ModelFile& file, const RankOptions& ranks,
+                                             const SplitRequest& request) {
+  std::vector<ModelShare> shares(ranks.count());
+  if (ranks.split == RankSplit::kTensor) {
+    HEARTH_TRY(check_shards(file, ranks.count()));
+    const auto layers = static_cast<uint32_t>(request.layer_bytes.size());
+    for (uint32_t rank = 0; rank < ranks.count(); ++rank)
+      shares[rank] = {.held = {.first = 0, .last = layers},
+                      .shard = {.index = rank, .count = ranks.count()}};
+    return shares;
+  }
+  HEARTH_ASSIGN(const std::vector<LayerRange> ranges, split_layers(request));
+  for (size_t rank = 0; rank < shares.size(); ++rank) shares[rank].held = ranges[rank];
+  return shares;
+}
+
 Result<Ceilings> measured_ceilings(Instance& instance, size_t device_position) {
   HEARTH_ASSIGN(const auto device, Device::create(instance, device_position));
   HEARTH_ASSIGN(const auto pipelines,
@@ -35,17 +52,25 @@ Result<Ceilings> measured_ceilings(Instance& instance, size_t device_position) {
 }  // namespace
 
 double RankStepTime::seconds() const {
-  double sum = 0;
-  for (const double rank : rank_seconds) sum += rank + kHandOverSeconds;
-  return sum;
+  double sum = 0, longest = 0;
+  for (const double rank : rank_seconds) {
+    sum += rank;
+    longest = std::max(longest, rank);
+  }
+  return (at_once ? longest : sum) + hand_overs * kHandOverSeconds;
 }
 
 Result<RankStepTime> rank_step_time(const ModelFile& file, KvFormat kv,
                                     const std::vector<RankFacts>& ranks, uint32_t sequences,
                                     uint32_t tokens) {
-  RankStepTime time{.sequences = sequences, .tokens = tokens, .rank_seconds = {}};
+  RankStepTime time{.sequences = sequences,
+                    .tokens = tokens,
+                    .hand_overs = static_cast<uint32_t>(ranks.size()),
+                    .at_once = ranks.front().share.shard.is_divided()};
+  // They meet after the embedding, twice per layer, and for the logits.
+  if (time.at_once) time.hand_overs = 2 + 2 * ranks.front().share.held.last;
   for (const RankFacts& rank : ranks) {
-    HEARTH_ASSIGN(const ModelPlan plan, plan_model(file, rank.held));
+    HEARTH_ASSIGN(const ModelPlan plan, plan_model(file, rank.share.held, rank.share.shard));
     const Cost cost = whole_step_cost(plan, file, kv, bench_step(sequences, tokens, 1));
     // Work that takes a share of 2 of a device's ceilings in one second takes it two seconds.
     time.rank_seconds.push_back(ceiling_share(cost, 1.0, rank.ceilings).share);
@@ -71,18 +96,20 @@ Result<std::vector<RankFacts>> rank_facts(const ModelFile& file, const SessionOp
   }
   if (std::ranges::all_of(devices, [](const DeviceCaps* caps) { return is_cpu(*caps); }))
     balance_time(request);
-  HEARTH_ASSIGN(const std::vector<LayerRange> ranges, split_layers(request));
+  HEARTH_ASSIGN(const std::vector<ModelShare> shares, model_shares(file, options.ranks, request));
   for (const size_t position : positions)
     if (!ceilings.contains(position)) {
       HEARTH_ASSIGN(ceilings[position], measured_ceilings(*instance, position));
     }
   std::vector<RankFacts> ranks;
-  for (size_t rank = 0; rank < ranges.size(); ++rank) {
-    const RankTask task{
-        .held = ranges[rank], .context = options.context, .kv_blocks = options.kv_blocks};
+  for (size_t rank = 0; rank < shares.size(); ++rank) {
+    const RankTask task{.held = shares[rank].held,
+                        .shard = shares[rank].shard,
+                        .context = options.context,
+                        .kv_blocks = options.kv_blocks};
     RankFacts facts{.device = devices[rank]->name,
                     .free_bytes = request.room_bytes[rank],
-                    .held = ranges[rank],
+                    .share = shares[rank],
                     .room = {},
                     .ceilings = ceilings[positions[rank]]};
     HEARTH_ASSIGN(facts.room, rank_room(*devices[rank], facts.free_bytes, file, options, task));
@@ -95,11 +122,11 @@ void print_ranks(const std::vector<RankFacts>& ranks, const std::vector<RankStep
   bool fits = true;
   uint32_t max_context = UINT32_MAX, blocks = UINT32_MAX;
   for (size_t rank = 0; rank < ranks.size(); ++rank) {
-    const auto& [device, free_bytes, held, room, ceilings] = ranks[rank];
+    const auto& [device, free_bytes, share, room, ceilings] = ranks[rank];
     fmt::print(
-        "   rank {}:       {}, {} free: layers {} to {}, {} of weights, {} of activations, {} of "
+        "   rank {}:       {}, {} free: {}, {} of weights, {} of activations, {} of "
         "KV cache per token\n",
-        rank, printable(device), format_bytes(free_bytes), held.first, held.last - 1,
+        rank, printable(device), format_bytes(free_bytes), share_text(share),
         format_bytes(room.weight_bytes), format_bytes(room.activation_bytes),
         format_bytes(room.kv_bytes_per_block / kTokensPerBlock));
     fits = fits && room.fits;
@@ -111,27 +138,31 @@ void print_ranks(const std::vector<RankFacts>& ranks, const std::vector<RankStep
   fmt::print("   longest context that fits: {} tokens\n", max_context);
   if (steps.empty()) return;
   fmt::print(
-      "   a decode step at the rates measured on these devices, with {:.2f} ms from rank to rank "
-      "and back; real steps take longer:\n",
-      kHandOverSeconds * 1e3);
+      "   a decode step at the rates measured on these devices, with {:.2f} ms for each time that "
+      "ranks {}; real steps take longer:\n",
+      kHandOverSeconds * 1e3, steps.front().at_once ? "add up rows" : "hand over rows or ids");
   for (const RankStepTime& step : steps) {
     std::string each;
     for (const double seconds : step.rank_seconds)
-      each += fmt::format("{}{:.2f}", each.empty() ? "" : " + ", seconds * 1e3);
+      each += fmt::format("{}{:.2f}",
+                          each.empty()   ? ""
+                          : step.at_once ? " at the same time as "
+                                         : " + ",
+                          seconds * 1e3);
     fmt::print("   {:>4} sequences of {} tokens: {} + {:.2f} = {:.2f} ms, {:.0f} tokens/s\n",
-               step.sequences, step.tokens, each,
-               kHandOverSeconds * static_cast<double>(step.rank_seconds.size()) * 1e3,
+               step.sequences, step.tokens, each, kHandOverSeconds * step.hand_overs * 1e3,
                step.seconds() * 1e3, step.sequences / step.seconds());
   }
 }
 
 nlohmann::json to_json(const std::vector<RankFacts>& ranks) {
   nlohmann::json list = nlohmann::json::array();
-  for (const auto& [device, free_bytes, held, room, ceilings] : ranks)
+  for (const auto& [device, free_bytes, share, room, ceilings] : ranks)
     list.push_back({{"device", device},
                     {"free_bytes", free_bytes},
-                    {"first_layer", held.first},
-                    {"layers", held.last - held.first},
+                    {"first_layer", share.held.first},
+                    {"layers", share.held.last - share.held.first},
+                    {"shares_of_layers", share.shard.count},
                     {"weight_bytes", room.weight_bytes},
                     {"activation_bytes", room.activation_bytes},
                     {"kv_bytes_per_token", room.kv_bytes_per_block / kTokensPerBlock},

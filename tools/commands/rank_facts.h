@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "engine/rank_group.h"
 #include "engine/ranks/rank_setup.h"
 #include "engine/session.h"
 #include "runtime/result.h"
@@ -14,10 +15,13 @@ namespace hearth {
 
 // How long a decode step takes at best: each rank reads its layers' weights and KV cache, and
 // computes, at the rates that were measured on its device just now; one rank after the other, with
-// kHandOverSeconds from each to the next and back to the first.
+// kHandOverSeconds from each to the next and back to the first. Ranks that divide every layer
+// compute at the same time, and it takes them as long to add up their rows.
 struct RankStepTime {
   uint32_t sequences = 0, tokens = 0;  // tokens: that each sequence has
-  std::vector<double> rank_seconds;
+  uint32_t hand_overs = 0;
+  bool at_once = false;  // the ranks compute at the same time
+  std::vector<double> rank_seconds = {};
   double seconds() const;
 };
 // What host threads need to notice that a step is done on one device and to submit it on the next.
@@ -27,7 +31,7 @@ inline constexpr double kHandOverSeconds = 100e-6;
 struct RankFacts {
   std::string device;
   uint64_t free_bytes = 0;  // for this rank
-  LayerRange held;
+  ModelShare share;
   RankRoom room;
   Ceilings ceilings;  // measured
 };

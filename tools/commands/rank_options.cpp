@@ -42,10 +42,10 @@ std::string problem_with_layers(const std::string& layers) {
 }
 
 std::string problem_with_split(const std::string& split) {
-  if (split == "layers") return {};
-  if (split == "tensor" || split == "sequence")
-    return fmt::format("--split {} is not available; --split layers is", split);
-  return "the only split is layers";
+  if (split == "layers" || split == "tensor") return {};
+  if (split == "sequence")
+    return "--split sequence is not available; --split layers and --split tensor are";
+  return "the splits are layers and tensor";
 }
 
 void read_ranks(const std::string& devices, const std::string& layers, RankOptions& ranks) {
@@ -60,7 +60,9 @@ void ModelOptionsGroup::declare_ranks(Options& options) {
   options
       .add("--devices LIST", &devices_, "Divide the model over these devices, such as 0,1 or 0,0")
       .check(problem_with_devices);
-  options.add("--split KIND", &split_, "How --devices and mpirun divide the model: layers")
+  options
+      .add("--split KIND", &split_,
+           "What --devices and mpirun divide: the list of layers, or with tensor, every layer")
       .check(problem_with_split)
       .advanced();
   options
@@ -89,6 +91,8 @@ Status ModelOptionsGroup::add_ranks(SessionOptions& options) const {
   }
   if (!layers_.empty() && !options.ranks.several())
     return invalid("--layers needs --devices or mpirun");
+  if (!layers_.empty() && options.ranks.split != RankSplit::kLayers)
+    return invalid("--layers and --split tensor cannot be combined");
   return {};
 }
 

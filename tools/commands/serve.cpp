@@ -109,6 +109,9 @@ class ServeCommand : public Command {
         .check(check_key);
     options.add("--api-key-file FILE", &key_file_,
                 "Read API keys from a file, one per line; $HEARTH_API_KEY is also accepted");
+    options.add("--control", &server_.control,
+                "Let clients with a key pause the engine and change its policy and limits, as "
+                "hearth dash --connect does");
     options.add("--allow-host NAME", &server_.allowed_hosts,
                 "Without a key, also answer to this host name; * for any");
     options.add("--cors ORIGIN", &server_.cors_origin, "Origin that browsers may call from, or *");
@@ -181,6 +184,10 @@ class ServeCommand : public Command {
 
   Status run() override {
     HEARTH_TRY(add_keys());
+    if (server_.control && server_.api_keys.empty())
+      return Error{ErrorKind::kInvalid,
+                   "--control needs an API key, because anybody could pause the server otherwise: "
+                   "add --api-key"};
     for (std::string& name : machine_names()) server_.allowed_hosts.push_back(std::move(name));
     std::string label;
     HEARTH_ASSIGN(const Policy policy,

@@ -34,7 +34,9 @@ class HttpServer::Implementation {
   explicit Implementation(ServerOptions options)
       : options_(std::move(options)),
         gate_(ApiKeys(options_.api_keys), browser_rules(options_)),
-        state_(options_.request_seconds, options_.comment_seconds) {}
+        state_(options_.request_seconds, options_.comment_seconds) {
+    if (options_.control) state_.allow_control();
+  }
   // The listener is destroyed next and waits for its threads, so each is told to end first.
   ~Implementation() {
     state_.cut_off();

@@ -26,6 +26,7 @@ struct ServerOptions {
   double write_seconds = 30;     // for a client to read some of its reply
   double request_seconds = 600;  // a request's time limit; 0: none
   double comment_seconds = 5;    // after which a silent stream gets a comment
+  bool control = false;          // POST /control may change policy and limits and pause the engine
 };
 
 class HttpServer {

@@ -218,6 +218,16 @@ Result<EngineHello> parse_hello_event(std::string_view text) {
     limits.read("swap_blocks", hello.limits.swap_blocks);
     limits.read("max_queue", hello.limits.max_queue);
   });
+  hello.most = hello.limits;
+  fields.read_object("most", [&](EventFields& most) {
+    most.read("max_sequences", hello.most.max_sequences);
+    most.read("max_step_tokens", hello.most.max_step_tokens);
+    most.read("pool_blocks", hello.most.pool_blocks);
+  });
+  fields.read("vocabulary", hello.vocabulary);
+  fields.read("controllable", hello.controllable);
+  fields.read("paused", hello.paused);
+  fields.read("pace", hello.pace);
   fields.read_object("policy", [&](EventFields& policy) {
     for (const PolicySwitch& entry : policy_switches()) {
       std::string value;

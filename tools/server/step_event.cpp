@@ -72,10 +72,14 @@ nlohmann::json counts_event(const SchedulerCounts& counts) {
        {{"running", counts.running}, {"waiting", counts.waiting}, {"swapped", counts.swapped}}}};
 }
 
-nlohmann::json hello_event(const EngineHello& hello) {
-  nlohmann::json policy = nlohmann::json::object();
+nlohmann::json policy_json(const Policy& policy) {
+  nlohmann::json switches = nlohmann::json::object();
   for (const PolicySwitch& entry : policy_switches())
-    policy[std::string(entry.name)] = *switch_value(hello.policy, entry.name);
+    switches[std::string(entry.name)] = *switch_value(policy, entry.name);
+  return switches;
+}
+
+nlohmann::json hello_event(const EngineHello& hello) {
   return {{"model", hello.model},
           {"device", hello.device},
           {"limits",
@@ -85,9 +89,17 @@ nlohmann::json hello_event(const EngineHello& hello) {
             {"pool_blocks", hello.limits.pool_blocks},
             {"swap_blocks", hello.limits.swap_blocks},
             {"max_queue", hello.limits.max_queue}}},
-          {"policy", std::move(policy)},
+          {"most",
+           {{"max_sequences", hello.most.max_sequences},
+            {"max_step_tokens", hello.most.max_step_tokens},
+            {"pool_blocks", hello.most.pool_blocks}}},
+          {"policy", policy_json(hello.policy)},
           {"instance", hello.instance},
-          {"now", hello.now}};
+          {"now", hello.now},
+          {"vocabulary", hello.vocabulary},
+          {"controllable", hello.controllable},
+          {"paused", hello.paused},
+          {"pace", hello.pace}};
 }
 
 }  // namespace hearth

@@ -13,20 +13,28 @@
 
 namespace hearth {
 
-// The event named kHelloEvent comes first. Events of steps have no name.
+// The event named kHelloEvent comes first, and again whenever policy, limits or pace change or the
+// engine is paused. Events of steps have no name.
 inline constexpr std::string_view kHelloEvent = "hello";
 struct EngineHello {
   std::string model, device;
   SchedulerLimits limits;
   Policy policy;
-  uint64_t instance = 0;  // changes when the server restarts: clock and request ids begin again
-  double now = 0;         // seconds on the clock that steps use
+  uint64_t instance = 0;      // changes when the server restarts: clock and request ids begin again
+  double now = 0;             // seconds on the clock that steps use
+  uint32_t vocabulary = 0;    // tokens; 0: not known
+  bool controllable = false;  // POST /control works
+  SchedulerLimits most;       // what limits can be raised to
+  bool paused = false;
+  double pace = 0;  // slow motion, in steps per second; 0: full speed
 };
 
 // The event named kCountsEvent has the counts of requests and blocks, if they change without a
 // step.
 inline constexpr std::string_view kCountsEvent = "counts";
 
+// All switches by name, with their values as set_switch() takes them.
+nlohmann::json policy_json(const Policy& policy);
 nlohmann::json hello_event(const EngineHello& hello);
 nlohmann::json counts_event(const SchedulerCounts& counts);
 nlohmann::json step_event(const StepRecord& record);

@@ -60,8 +60,10 @@ ChatMessage assistant_message(const ChatReply& reply) {
 }  // namespace
 
 std::string readable_token(const Tokenizer& tokenizer, std::uint32_t id) {
-  const std::string piece = tokenizer.piece(id, /*special=*/true);
-  std::string_view rest = piece;
+  return readable_text(tokenizer.piece(id, /*special=*/true));
+}
+
+std::string readable_text(std::string_view rest) {
   std::string text;
   while (!rest.empty()) {
     const auto byte = static_cast<unsigned char>(rest.front());

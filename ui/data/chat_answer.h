@@ -21,16 +21,19 @@
 
 namespace hearth {
 
-// The model that answers. The pointers are valid for this frame only; `generation` identifies the
+class RemoteCalls;
+
+// The model that answers: one in this process, or that of a server. The pointers are valid for this frame only; `generation` identifies the
 // engine.
 struct ChatModel {
-  Engine* engine = nullptr;
+  Engine* engine = nullptr;  // null if a server answers, and so are tokenizer, chat and style
   const Tokenizer* tokenizer = nullptr;
   const ChatTemplate* chat = nullptr;
   const ReplyStyle* style = nullptr;  // null: answers have neither reasoning nor calls
   std::uint32_t context = 0;          // tokens
   SamplingOptions default_sampling = kHearthSampling;
   std::uint64_t generation = 0;
+  RemoteCalls* remote = nullptr;  // to the server; null: the engine answers
 
   // Control tokens whose text is part of an answer.
   std::span<const std::uint32_t> shown_tokens() const {
@@ -43,6 +46,7 @@ struct ChatModel {
 Result<FittedPrompt> chat_prompt(const Chat& chat, size_t exchange, const ChatModel& model);
 // A token's text in readable form: "\n" for a line feed, <E2> for a byte of an incomplete
 // character.
+std::string readable_text(std::string_view piece);
 std::string readable_token(const Tokenizer& tokenizer, std::uint32_t id);
 // Recomputes the text of every token and of the whole reply from the token ids.
 void rebuild_text(ChatReply& reply, const ChatModel& model);
@@ -50,7 +54,22 @@ void rebuild_text(ChatReply& reply, const ChatModel& model);
 // means that the saved chat came from a different model.
 bool decodes_equally(std::span<const ChatToken> tokens, const ChatModel& model);
 
-class ChatAnswer {
+// An answer in progress, wherever it is generated.
+class Answer {
+ public:
+  virtual ~Answer() = default;
+  // Moves what has arrived into the reply and returns true if anything is new. If `model` is null
+  // or a different one, the answering model was closed and the reply ends as it is.
+  virtual bool poll(ChatReply& reply, const ChatModel* model) = 0;
+  virtual bool ended() const = 0;
+  // Cancels the request; the answer ends within a few frames.
+  virtual void stop(const ChatModel& model) = 0;
+  virtual RequestId request() const = 0;  // 0: not known
+  // Seconds since the request was submitted.
+  virtual double seconds() const = 0;
+};
+
+class ChatAnswer final : public Answer {
  public:
   // Submits the request for the reply of an exchange. The reply's existing tokens are kept and
   // continued. `parent` is a running answer with the same tokens except for the last one, whose KV
@@ -59,16 +78,11 @@ class ChatAnswer {
                                                    size_t exchange,
                                                    const ChatAnswer* parent = nullptr);
 
-  // Moves received tokens into the reply and returns true if anything is new. If `model` is
-  // null or a different one, the answering model was closed and the reply ends as it is.
-  bool poll(ChatReply& reply, const ChatModel* model);
-  bool ended() const { return ended_; }
-  // Cancels the request; the answer ends within a few frames.
-  void stop(const ChatModel& model);
-
-  RequestId request() const { return stream_.request(); }
-  // Seconds since the request was submitted.
-  double seconds() const;
+  bool poll(ChatReply& reply, const ChatModel* model) override;
+  bool ended() const override { return ended_; }
+  void stop(const ChatModel& model) override;
+  RequestId request() const override { return stream_.request(); }
+  double seconds() const override;
 
  private:
   using Clock = std::chrono::steady_clock;

@@ -3,6 +3,8 @@
 #include <iterator>
 #include <utility>
 
+#include "ui/data/remote_answer.h"
+
 namespace hearth {
 namespace {
 
@@ -58,10 +60,21 @@ void ChatController::cancel_answer(Chat& chat) {
   if (reply.finish == FinishReason::kNone) reply.finish = FinishReason::kCancelled;
 }
 
-void ChatController::start(Chat& chat, const ChatModel& model, const ChatAnswer* parent) {
+Result<std::unique_ptr<Answer>> ChatController::begin(Chat& chat, const ChatModel& model,
+                                                      const Answer* parent) {
+  const size_t last = chat.exchanges.size() - 1;
+  if (model.remote != nullptr)
+    return std::unique_ptr<Answer>(RemoteAnswer::start(model, chat, last));
+  // A server's answer has no blocks to share.
+  const auto* const local_parent = dynamic_cast<const ChatAnswer*>(parent);
+  HEARTH_ASSIGN(auto local, ChatAnswer::start(model, chat, last, local_parent));
+  return std::unique_ptr<Answer>(std::move(local));
+}
+
+void ChatController::start(Chat& chat, const ChatModel& model, const Answer* parent) {
   use_defaults(chat.sampling, model.default_sampling);
   ChatReply& reply = chat.exchanges.back().reply;
-  auto answer = ChatAnswer::start(model, chat, chat.exchanges.size() - 1, parent);
+  auto answer = begin(chat, model, parent);
   if (answer.ok()) {
     answers_[chat.id] = std::move(answer).value();
     if (chat.sampling.new_seed) ++chat.sampling.options.seed;
@@ -114,6 +127,10 @@ void ChatController::continue_answer(Chat& chat, const ChatModel& model) {
 
 bool ChatController::check_same_model(Chat& chat, size_t exchange, const ChatModel& model) {
   ChatReply& reply = chat.exchanges[exchange].reply;
+  if (model.remote != nullptr) {
+    reply.error = "A server's answer can be regenerated, but not continued.";
+    return false;
+  }
   if (decodes_equally(reply.tokens, model)) return true;
   reply.error =
       "This answer came from a different model. It can be regenerated, but not continued.";

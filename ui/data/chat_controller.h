@@ -34,8 +34,8 @@ class ChatController {
   void ask(Chat& chat, std::string question, const ChatModel& model);
   void edit_question(Chat& chat, size_t exchange, std::string question, const ChatModel& model);
   void regenerate(Chat& chat, const ChatModel& model);
-  // Continues the last reply where it was stopped or cut off. A reply from a different model stays
-  // as it is and gets an error; branch() does the same.
+  // Continues the last reply where it was stopped or cut off. A reply from a different model or a
+  // server stays as it is and gets an error; branch() does the same.
   void continue_answer(Chat& chat, const ChatModel& model);
   bool can_continue(const Chat& chat) const;
   // Creates a conversation that is the same up to this token, has the alternative in its place, and
@@ -61,14 +61,16 @@ class ChatController {
 
  private:
   void save_unsaved();
-  void start(Chat& chat, const ChatModel& model, const ChatAnswer* parent = nullptr);
+  void start(Chat& chat, const ChatModel& model, const Answer* parent = nullptr);
+  static Result<std::unique_ptr<Answer>> begin(Chat& chat, const ChatModel& model,
+                                               const Answer* parent);
   void cancel_answer(Chat& chat);
   // Whether the reply came from this model. If not, sets the reply's error.
   static bool check_same_model(Chat& chat, size_t exchange, const ChatModel& model);
 
   ChatHistory history_;
-  std::map<std::string, std::unique_ptr<ChatAnswer>, std::less<>> answers_;  // by chat id
-  std::set<std::string, std::less<>> unsaved_;                               // chat ids
+  std::map<std::string, std::unique_ptr<Answer>, std::less<>> answers_;  // by chat id
+  std::set<std::string, std::less<>> unsaved_;                           // chat ids
   double last_save_ = 0;
 };
 

@@ -30,6 +30,7 @@ void LatencyData::clear() {
 }
 
 void LatencyData::update(const EngineView& view) {
+  stats_ = {};
   if (view.generation != generation_) {
     clear();
     generation_ = view.generation;
@@ -202,11 +203,15 @@ void LatencyData::double_bucket_width() {
 LatencyStats LatencyData::stats(LatencyKind which, Window window) const {
   const Kind& kind = kinds_[static_cast<size_t>(which)];
   const Quantiles& values = window == Window::kAll ? kind.all_values : kind.recent_values;
-  return {.count = values.count(),
-          .p50 = values.quantile(0.5),
-          .p90 = values.quantile(0.9),
-          .p99 = values.quantile(0.99),
-          .mean = values.mean()};
+  std::optional<LatencyStats>& known =
+      stats_[2 * static_cast<size_t>(which) + (window == Window::kAll ? 1 : 0)];
+  if (!known)
+    known = {.count = values.count(),
+             .p50 = values.quantile(0.5),
+             .p90 = values.quantile(0.9),
+             .p99 = values.quantile(0.99),
+             .mean = values.mean()};
+  return *known;
 }
 
 std::vector<Quantiles::Bar> LatencyData::histogram(LatencyKind which, Window window,

@@ -9,6 +9,7 @@
 #include <array>
 #include <cstdint>
 #include <deque>
+#include <optional>
 #include <unordered_map>
 #include <vector>
 
@@ -132,6 +133,8 @@ class LatencyData {
   double restart_seconds_ = 0;  // values from before do not count
   double first_step_seconds_ = -1;  // start of the first step; negative: none yet
   std::array<Kind, kLatencyKinds> kinds_;
+  // What stats() has computed since the last update(), for each kind and window.
+  mutable std::array<std::optional<LatencyStats>, 2 * kLatencyKinds> stats_;
   Series recent_series_, all_series_;
   std::unordered_map<RequestId, LatencyStream> streams_;
   std::deque<RequestId> ended_;  // oldest first

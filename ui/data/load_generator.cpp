@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <iterator>
+#include <nlohmann/json.hpp>
 #include <utility>
 
 #include <fmt/format.h>
@@ -38,9 +39,11 @@ void LoadGenerator::cancel_all() {
   stop_trace();
   burst_ = 0;
   // Destroying a stream cancels its request.
-  counts_.failed += streams_.size();
+  counts_.failed += streams_.size() + posted_.size();
   counts_.running = 0;
   streams_.clear();
+  for (const PostedRequest& posted : posted_) posted.call->cancel();
+  posted_.clear();
 }
 
 void LoadGenerator::play_trace(const std::string& what, double speed) {
@@ -64,7 +67,8 @@ void LoadGenerator::reset_for(const LoadTarget& target) {
   refusal_.clear();
   prompts_made_ = 0;
   random_ = SeededRandom(seed_);
-  const uint32_t vocabulary = target.engine->vocabulary();
+  const uint32_t vocabulary =
+      target.engine != nullptr ? target.engine->vocabulary() : target.remote_vocabulary;
   const std::vector<TokenId> ids =
       text_token_ids(target.tokenizer, vocabulary != 0 ? vocabulary : kFallbackVocabulary);
   prompts_ = std::make_unique<PromptMaker>(ids, seed_);
@@ -73,7 +77,7 @@ void LoadGenerator::reset_for(const LoadTarget& target) {
 
 void LoadGenerator::update(const LoadTarget& target, double now) {
   read_trace_file();
-  if (target.engine == nullptr) {
+  if (target.engine == nullptr && target.remote == nullptr) {
     cancel_all();
     return;
   }
@@ -81,10 +85,10 @@ void LoadGenerator::update(const LoadTarget& target, double now) {
   if (burst_ > 0) {
     std::vector<TraceRequest> requests;
     for (; burst_ > 0; --burst_) requests.push_back(random_request());
-    submit(*target.engine, std::move(requests), false);
+    submit(target, std::move(requests), false);
   }
-  submit_due(*target.engine, now);
-  play_due(*target.engine, now);
+  submit_due(target, now);
+  play_due(target, now);
   drain_streams();
 }
 
@@ -102,7 +106,7 @@ TraceRequest LoadGenerator::random_request() {
   return request;
 }
 
-void LoadGenerator::submit_due(Engine& engine, double now) {
+void LoadGenerator::submit_due(const LoadTarget& target, double now) {
   if (!started_ || settings.rate <= 0) {
     next_due_.reset();
     return;
@@ -113,26 +117,28 @@ void LoadGenerator::submit_due(Engine& engine, double now) {
   last_rate_ = settings.rate;
   for (size_t i = 0; i < kMaxSubmitsPerFrame && *next_due_ <= now; ++i) {
     *next_due_ += random_.exponential(settings.rate);
-    submit(engine, {random_request()}, false);
+    submit(target, {random_request()}, false);
   }
   // Arrivals missed while the window was blocked are skipped.
   if (*next_due_ <= now) next_due_ = now;
 }
 
-void LoadGenerator::play_due(Engine& engine, double now) {
+void LoadGenerator::play_due(const LoadTarget& target, double now) {
   if (!playing_trace()) return;
   if (!trace_started_) trace_started_ = now;
   for (size_t i = 0; i < kMaxSubmitsPerFrame && playing_trace(); ++i) {
     const TraceRequest& request = trace_.requests[next_in_trace_];
     if (*trace_started_ + request.arrival_seconds > now) return;
-    submit(engine, {request}, true);
+    submit(target, {request}, true);
     ++next_in_trace_;
   }
 }
 
 // The requests are accepted or refused together.
-void LoadGenerator::submit(Engine& engine, std::vector<TraceRequest> requests, bool of_trace) {
-  const SchedulerLimits limits = engine.limits();
+void LoadGenerator::submit(const LoadTarget& target, std::vector<TraceRequest> requests,
+                           bool of_trace) {
+  const SchedulerLimits limits =
+      target.engine != nullptr ? target.engine->limits() : target.remote_limits;
   const uint64_t pool_tokens = uint64_t{limits.pool_blocks} * kTokensPerBlock;
   const auto longest = static_cast<uint32_t>(std::min<uint64_t>(limits.context, pool_tokens));
   Trace fitting{.requests = std::move(requests)};
@@ -146,8 +152,12 @@ void LoadGenerator::submit(Engine& engine, std::vector<TraceRequest> requests, b
     generation.ignore_end = true;
     generations.push_back(std::move(generation));
   }
+  if (target.engine == nullptr) {
+    for (const GenerationRequest& generation : generations) post(*target.remote, generation);
+    return;
+  }
   const size_t count = generations.size();
-  Result<std::vector<TokenStream>> streams = engine.submit(std::move(generations));
+  Result<std::vector<TokenStream>> streams = target.engine->submit(std::move(generations));
   if (!streams.ok()) {
     counts_.refused += count;
     refusal_ = streams.error().message;
@@ -157,6 +167,13 @@ void LoadGenerator::submit(Engine& engine, std::vector<TraceRequest> requests, b
   counts_.submitted += count;
   streams_.insert(streams_.end(), std::make_move_iterator(streams->begin()),
                   std::make_move_iterator(streams->end()));
+}
+
+void LoadGenerator::post(RemoteCalls& server, const GenerationRequest& generation) {
+  const nlohmann::json body = {
+      {"prompt", generation.prompt}, {"max_tokens", generation.max_tokens}, {"ignore_eos", true}};
+  posted_.push_back({server.post("/v1/completions", body.dump()), generation.max_tokens});
+  ++counts_.submitted;
 }
 
 void LoadGenerator::read_trace_file() {
@@ -184,7 +201,14 @@ void LoadGenerator::drain_streams() {
     ++(stream.end().reason == FinishReason::kLength ? counts_.ended : counts_.failed);
     return true;
   });
-  counts_.running = streams_.size();
+  std::erase_if(posted_, [&](const PostedRequest& posted) {
+    if (!posted.call->ended()) return false;
+    refusal_ = posted.call->failure();
+    ++(refusal_.empty() ? counts_.ended : counts_.failed);
+    if (refusal_.empty()) counts_.tokens += posted.tokens;
+    return true;
+  });
+  counts_.running = streams_.size() + posted_.size();
 }
 
 }  // namespace hearth

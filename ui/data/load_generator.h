@@ -15,6 +15,7 @@
 #include "tools/replay/seeded_random.h"
 #include "tools/replay/trace.h"
 #include "ui/data/background_task.h"
+#include "ui/feeds/remote_calls.h"
 
 namespace hearth {
 
@@ -35,9 +36,13 @@ struct LoadCounts {
 
 // Where requests are sent in this frame.
 struct LoadTarget {
-  Engine* engine = nullptr;  // null: none
+  Engine* engine = nullptr;  // null: none, or a server
   const Tokenizer* tokenizer = nullptr;
   uint64_t generation = 0;  // changes with the engine
+  // The server, if it is one.
+  RemoteCalls* remote = nullptr;
+  SchedulerLimits remote_limits;
+  uint32_t remote_vocabulary = 0;
 };
 
 class LoadGenerator {
@@ -77,9 +82,10 @@ class LoadGenerator {
  private:
   void reset_for(const LoadTarget& target);
   TraceRequest random_request();
-  void submit_due(Engine& engine, double now);
-  void play_due(Engine& engine, double now);
-  void submit(Engine& engine, std::vector<TraceRequest> requests, bool of_trace);
+  void submit_due(const LoadTarget& target, double now);
+  void play_due(const LoadTarget& target, double now);
+  void submit(const LoadTarget& target, std::vector<TraceRequest> requests, bool of_trace);
+  void post(RemoteCalls& server, const GenerationRequest& generation);
   void read_trace_file();
   void drain_streams();
 
@@ -110,6 +116,11 @@ class LoadGenerator {
   std::string trace_failure_;
 
   std::vector<TokenStream> streams_;
+  struct PostedRequest {
+    std::shared_ptr<RemoteCall> call;
+    uint32_t tokens = 0;  // that it generates
+  };
+  std::vector<PostedRequest> posted_;  // to a server
   LoadCounts counts_;
   std::string refusal_;
 };

@@ -14,27 +14,40 @@ size_t rank_of(double q, size_t count) {
 
 }  // namespace
 
-size_t Quantiles::bin_of(double value) {
-  if (!(value > kMinValue)) return 0;
-  const double bin = std::floor(std::log10(value / kMinValue) * kBinsPerDecade);
-  return std::min(static_cast<size_t>(bin), size_t{kDecades * kBinsPerDecade - 1});
+Quantiles::Place Quantiles::place_of(double value) {
+  constexpr size_t kCells = size_t{kDecades} * kBinsPerDecade * kCellsPerBin;
+  if (!(value > kMinValue)) return {};
+  const double cell = std::floor(std::log10(value / kMinValue) * kBinsPerDecade * kCellsPerBin);
+  const size_t index = std::min(static_cast<size_t>(cell), kCells - 1);
+  return {.bin = index / kCellsPerBin, .cell = index % kCellsPerBin};
 }
 
 void Quantiles::add(double value) {
-  bins_[bin_of(value)].values.push_back(value);
+  const Place place = place_of(value);
+  Bin& bin = bins_[place.bin];
+  if (bin.cells.empty()) bin.cells.resize(kCellsPerBin);
+  Cell& cell = bin.cells[place.cell];
+  if (cell.count() == 0) cell.least = cell.most = value;
+  cell.least = std::min(cell.least, value);
+  cell.most = std::max(cell.most, value);
+  cell.values.push_back(value);
+  ++bin.count;
   ++count_;
   sum_ += value;
 }
 
 void Quantiles::remove_oldest(double value) {
-  Bin& bin = bins_[bin_of(value)];
-  if (bin.count() == 0) return;
-  ++bin.head;
+  const Place place = place_of(value);
+  Bin& bin = bins_[place.bin];
+  if (bin.cells.empty() || bin.cells[place.cell].count() == 0) return;
+  Cell& cell = bin.cells[place.cell];
+  ++cell.head;
+  --bin.count;
   --count_;
   sum_ = count_ == 0 ? 0 : sum_ - value;
-  if (bin.head < 64 || bin.head < bin.values.size() / 2) return;
-  bin.values.erase(bin.values.begin(), bin.values.begin() + static_cast<ptrdiff_t>(bin.head));
-  bin.head = 0;
+  if (cell.head < 64 || cell.head < cell.values.size() / 2) return;
+  cell.values.erase(cell.values.begin(), cell.values.begin() + static_cast<ptrdiff_t>(cell.head));
+  cell.head = 0;
 }
 
 void Quantiles::clear() {
@@ -43,18 +56,26 @@ void Quantiles::clear() {
   sum_ = 0;
 }
 
+double Quantiles::value_at(const Cell& cell, size_t rank) {
+  if (cell.least == cell.most) return cell.least;
+  std::vector<double> values(cell.values.begin() + static_cast<ptrdiff_t>(cell.head),
+                             cell.values.end());
+  std::nth_element(values.begin(), values.begin() + static_cast<ptrdiff_t>(rank), values.end());
+  return values[rank];
+}
+
 double Quantiles::quantile(double q) const {
   if (count_ == 0) return 0;
   size_t rank = rank_of(q, count_);
   for (const Bin& bin : bins_) {
-    if (rank >= bin.count()) {
-      rank -= bin.count();
+    if (rank >= bin.count) {
+      rank -= bin.count;
       continue;
     }
-    std::vector<double> values(bin.values.begin() + static_cast<ptrdiff_t>(bin.head),
-                               bin.values.end());
-    std::nth_element(values.begin(), values.begin() + static_cast<ptrdiff_t>(rank), values.end());
-    return values[rank];
+    for (const Cell& cell : bin.cells) {
+      if (rank < cell.count()) return value_at(cell, rank);
+      rank -= cell.count();
+    }
   }
   return 0;
 }
@@ -66,7 +87,7 @@ std::vector<Quantiles::Bar> Quantiles::histogram(int per_decade) const {
   for (size_t first = 0; first < bins_.size(); first += together) {
     Bar bar;
     for (size_t i = first; i < std::min(first + together, bins_.size()); ++i)
-      bar.count += bins_[i].count();
+      bar.count += bins_[i].count;
     if (bar.count == 0 && bars.empty()) continue;
     bar.from = kMinValue * std::pow(10, static_cast<double>(first) / kBinsPerDecade);
     bar.to = kMinValue * std::pow(10, static_cast<double>(first + together) / kBinsPerDecade);

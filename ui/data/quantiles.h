@@ -1,5 +1,6 @@
 // Exact quantiles and histograms over a sliding window, without sorting everything: values lie in
-// narrow logarithmic bins, and only the bin that contains the quantile is searched. Not
+// narrow logarithmic bins, each divided again, and only the cell that contains the quantile is
+// searched. A steady engine's values are nearly equal, so that cells of 0.06 % keep it short. Not
 // thread-safe.
 #pragma once
 
@@ -17,6 +18,8 @@ class Quantiles {
   static constexpr int kDecades = 9;
   static constexpr int kBinsPerDecade = 256;
   static constexpr double kMinValue = 1e-7;
+
+  static constexpr int kCellsPerBin = 16;
 
   Quantiles() : bins_(kDecades * kBinsPerDecade) {}
 
@@ -42,12 +45,21 @@ class Quantiles {
 
  private:
   // Oldest first; the first `head` values have been removed.
-  struct Bin {
+  struct Cell {
     std::vector<double> values;
     size_t head = 0;
+    double least = 0, most = 0;  // of all values since the cell was empty
     size_t count() const { return values.size() - head; }
   };
-  static size_t bin_of(double value);
+  struct Bin {
+    size_t count = 0;
+    std::vector<Cell> cells;  // none until it has a value
+  };
+  struct Place {
+    size_t bin = 0, cell = 0;
+  };
+  static Place place_of(double value);
+  static double value_at(const Cell& cell, size_t rank);
 
   std::vector<Bin> bins_;
   size_t count_ = 0;

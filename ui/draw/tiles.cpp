@@ -36,6 +36,36 @@ void draw_tiles(const Theme& theme, std::span<const NamedNumber> tiles) {
   }
 }
 
+namespace {
+
+float headline_value_width(const Theme& theme, const std::string& value) {
+  // A minimum width keeps what follows in place when the number gets another digit.
+  return std::max(bold_font()->CalcTextSizeA(large_text_size(), FLT_MAX, 0, value.c_str()).x,
+                  theme.px(28));
+}
+
+}  // namespace
+
+float headline_width(const Theme& theme, const std::string& value, const char* name) {
+  return headline_value_width(theme, value) + theme.px(5) + small_text_extent(name).x;
+}
+
+void draw_headline(const Theme& theme, const std::string& value, const char* name,
+                   const char* tooltip) {
+  const ImVec2 at = ImGui::GetCursorScreenPos();
+  const float height = ImGui::GetFrameHeight(), large = large_text_size();
+  const float top = at.y + (height - large) / 2;
+  ImDrawList& draw = *ImGui::GetWindowDrawList();
+  draw.AddText(bold_font(), large, {at.x, top}, theme.text_color(), value.c_str());
+  // On the same base line.
+  draw_small_text(draw,
+                  {at.x + headline_value_width(theme, value) + theme.px(5),
+                   top + (large - small_text_size()) * 0.8f},
+                  faded(theme.text_color(), 0.65f), name);
+  ImGui::Dummy({headline_width(theme, value, name), height});
+  ImGui::SetItemTooltip("%s", tooltip);
+}
+
 bool same_line_if_fits(float width, float spacing) {
   const float gap = spacing < 0 ? ImGui::GetStyle().ItemSpacing.x : spacing;
   const float right = ImGui::GetCursorScreenPos().x + ImGui::GetContentRegionAvail().x;

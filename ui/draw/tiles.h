@@ -19,6 +19,12 @@ struct NamedNumber {
 
 void draw_tiles(const Theme& theme, std::span<const NamedNumber> tiles);
 
+// A panel's headline number on a line with buttons: large, with what it is beside it.
+void draw_headline(const Theme& theme, const std::string& value, const char* name,
+                   const char* tooltip);
+// How wide that is.
+float headline_width(const Theme& theme, const std::string& value, const char* name);
+
 // Puts the next item on the same line if an item of this width fits there, and returns whether it
 // does.
 bool same_line_if_fits(float width, float spacing = -1);

@@ -38,6 +38,11 @@ struct EngineView {
 
   Policy policy;
   SchedulerLimits limits;
+  // Of a server: whether it can be controlled, what its limits can be raised to, and how many
+  // tokens its vocabulary has.
+  bool controllable = false;
+  SchedulerLimits most_limits;
+  uint32_t vocabulary = 0;
   SchedulerCounts counts;             // of the snapshot, or else of the newest step's plan
   std::vector<StepRecord> new_steps;  // since the last frame, oldest first
   uint64_t missed_steps = 0;          // since the last frame: overwritten before they were read

@@ -9,9 +9,10 @@ namespace hearth {
 namespace {
 
 // Bounds memory while the window is not polling.
-constexpr size_t kMaxQueuedSteps = 8192;
+constexpr size_t kMaxQueuedSteps = 16384;
 
 constexpr std::string_view kEventsPath = "/events";
+constexpr size_t kHistorySteps = 10'000;  // as many as can be gone back to
 
 std::string status_problem(int status) {
   switch (status) {
@@ -28,15 +29,20 @@ std::string status_problem(int status) {
 
 }  // namespace
 
-Result<std::unique_ptr<RemoteFeed>> RemoteFeed::create(const std::string& url,
-                                                       const RemoteFeedOptions& options) {
+Result<ServerUrl> watched_server(const std::string& url, const std::string& api_key) {
   HEARTH_ASSIGN(ServerUrl server, parse_server_url(url));
   if (server.path.ends_with(kEventsPath))
     server.path.resize(server.path.size() - kEventsPath.size());
-  for (const char c : options.api_key)
+  for (const char c : api_key)
     if (static_cast<unsigned char>(c) < ' ')
       return Error{ErrorKind::kInvalid,
                    "the API key contains a line break or another control character"};
+  return server;
+}
+
+Result<std::unique_ptr<RemoteFeed>> RemoteFeed::create(const std::string& url,
+                                                       const RemoteFeedOptions& options) {
+  HEARTH_ASSIGN(ServerUrl server, watched_server(url, options.api_key));
   HEARTH_ASSIGN(std::unique_ptr<HttpTransfers> transfers, HttpTransfers::create());
   std::unique_ptr<RemoteFeed> feed(
       new RemoteFeed(std::move(server), options, std::move(transfers)));
@@ -84,7 +90,7 @@ std::string RemoteFeed::stream_events() {
   problem_.clear();
   // After the headers, which come at once, an idle engine sends nothing, so there is no limit.
   transfers_->start({.server = server_,
-                     .path = std::string(kEventsPath),
+                     .path = fmt::format("{}?history={}", kEventsPath, kHistorySteps),
                      .body = {},
                      .key = options_.api_key,
                      .headers = {"Accept: text/event-stream"},
@@ -128,7 +134,10 @@ void RemoteFeed::handle_event(const ServerEvent& event) {
       failure_ = fmt::format("{}: {}", server_.place(), hello.error().message);
       return;
     }
-    if (hello_ && (hello->instance != hello_->instance || hello->now < last_seconds_)) {
+    const bool restarted =
+        hello_ && (hello->instance != hello_->instance || hello->now < last_seconds_);
+    if (!hello_ || restarted) watched_since_ = restarted ? 0 : hello->now;
+    if (restarted) {
       ++restarts_;
       last_step_ = 0;
       steps_.clear();
@@ -168,6 +177,16 @@ void RemoteFeed::add_step(StepRecord record) {
   last_step_ = record.step;
   last_seconds_ = std::max(last_seconds_, record.end_seconds);
   counts_ = record.counts;
+  if (record.end_seconds >= watched_since_) count(record);
+  if (steps_.size() == kMaxQueuedSteps) {
+    steps_.erase(steps_.begin(), steps_.begin() + kMaxQueuedSteps / 2);
+    missed_ += kMaxQueuedSteps / 2;
+  }
+  steps_.push_back(std::move(record));
+}
+
+// REQUIRES: mutex_ is held.
+void RemoteFeed::count(const StepRecord& record) {
   totals_.requests_submitted += record.arrived.size();
   totals_.requests_finished += record.finished.size();
   totals_.generated_tokens += record.sampled_tokens;
@@ -181,11 +200,6 @@ void RemoteFeed::add_step(StepRecord record) {
     if (!preempted_.contains(hit.request)) totals_.prefix_hit_tokens += hit.tokens;
   preempted_.insert(record.preempted_recompute.begin(), record.preempted_recompute.end());
   for (const RequestId id : record.finished) preempted_.erase(id);
-  if (steps_.size() == kMaxQueuedSteps) {
-    steps_.erase(steps_.begin(), steps_.begin() + kMaxQueuedSteps / 2);
-    missed_ += kMaxQueuedSteps / 2;
-  }
-  steps_.push_back(std::move(record));
 }
 
 void RemoteFeed::poll(EngineView& view) {
@@ -196,7 +210,7 @@ void RemoteFeed::poll(EngineView& view) {
   view.connected = connected_;
   view.failure = failure_;
   view.generation = (view.generation & 0xffffffff) | restarts_ << 32;
-  view.state = EngineState::kRunning;
+  view.state = hello_ && hello_->paused ? EngineState::kPaused : EngineState::kRunning;
   view.has_snapshot = false;
   view.counts = counts_;
   view.totals = totals_;
@@ -209,6 +223,10 @@ void RemoteFeed::poll(EngineView& view) {
     view.device = hello_->device;
     view.limits = hello_->limits;
     view.policy = hello_->policy;
+    view.controllable = connected_ && hello_->controllable;
+    view.most_limits = hello_->most;
+    view.vocabulary = hello_->vocabulary;
+    view.pace = hello_->pace;
     view.source = fmt::format("{} on {}, at {}", hello_->model, hello_->device, server_.place());
   } else {
     // Without a hello event (an older server), derive what the steps reveal.

@@ -2,7 +2,7 @@
 // when the connection is lost, it reports why and reconnects with increasing delays.
 //
 // The stream carries steps only: no snapshots of blocks and sequences, and no latency histograms.
-// Totals count from the moment of connecting.
+// It begins with the last steps before connecting. Totals count from the moment of connecting.
 #pragma once
 
 #include <condition_variable>
@@ -22,6 +22,10 @@
 #include "ui/feeds/feed.h"
 
 namespace hearth {
+
+// The address of a server without /events at its end. Fails if it is not valid, or if the key has
+// control characters, which would end its header.
+Result<ServerUrl> watched_server(const std::string& url, const std::string& api_key);
 
 struct RemoteFeedOptions {
   std::string api_key;         // empty: send none
@@ -53,6 +57,7 @@ class RemoteFeed final : public Feed, private TransferHandler {
   void on_end(const TransferEnd& end) override;
   void handle_event(const ServerEvent& event);
   void add_step(StepRecord record);
+  void count(const StepRecord& record);
   bool stopping() const;
 
   const ServerUrl server_;
@@ -69,6 +74,7 @@ class RemoteFeed final : public Feed, private TransferHandler {
   std::string failure_;
   std::optional<EngineHello> hello_;
   EngineClock::time_point hello_received_ = {};
+  double watched_since_ = 0;  // on the server's clock; steps before it are history
   uint64_t restarts_ = 0;
   std::vector<StepRecord> steps_;
   uint64_t missed_ = 0, last_step_ = 0;

@@ -21,6 +21,15 @@ ActiveModel find_active_model(const PanelContext& context) {
   }
   Session* const session = host.session();
   Engine* const engine = host.engine();
+  if (host.remote_calls() != nullptr && context.view.connected && !context.view.model.empty()) {
+    active.name = context.view.model;
+    const SchedulerLimits& limits = context.view.limits;
+    active.model = ChatModel{.context = static_cast<uint32_t>(std::min<uint64_t>(
+                                 limits.context, uint64_t{limits.pool_blocks} * kTokensPerBlock)),
+                             .generation = host.generation(),
+                             .remote = host.remote_calls()};
+    return active;
+  }
   if (session == nullptr || engine == nullptr) {
     if (engine != nullptr)
       active.reason =
@@ -28,10 +37,6 @@ ActiveModel find_active_model(const PanelContext& context) {
           "Models.";
     else if (!context.view.failure.empty())
       active.reason = context.view.failure;
-    else if (context.view.connected)
-      active.reason =
-          "This engine runs on a server and can only be watched here. The server has its own chat "
-          "page.";
     else
       active.reason = "No model is open.";
     return active;

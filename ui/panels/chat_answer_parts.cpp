@@ -142,7 +142,7 @@ void ChatTranscript::draw_tokens(const DrawnPart& drawn, const TextBubble& bubbl
     mark_text(run.text, std::max(from, run.begin) - run.begin, std::max(to, run.begin) - run.begin,
               style_color(ImGuiCol_HeaderHovered, 0.6f));
     hovered_token_ = token_name(reply.tokens[token]);
-    draw_token_tooltip(*theme_, reply, token);
+    draw_token_tooltip(*theme_, reply, token, drawn.options.can_branch);
   }
   if (visible) draw_text(*theme_, run.text, color);
   if ((clicked || by_key) && !reply.tokens.empty()) {

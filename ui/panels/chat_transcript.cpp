@@ -56,10 +56,13 @@ void ChatTranscript::draw_popup(const Chat& chat, const TranscriptOptions& optio
   ImGui::AlignTextToFramePadding();
   ImGui::Text("%s  token %zu", quoted(token_name(token)).c_str(), opened_->token + 1);
   ImGui::Separator();
-  const auto clicked = draw_alternatives(*theme_, token, /*buttons=*/true, options.can_ask);
+  const auto clicked =
+      draw_alternatives(*theme_, token, /*buttons=*/true, options.can_ask && options.can_branch);
   ImGui::PushStyleColor(ImGuiCol_Text, style_color(ImGuiCol_TextDisabled));
-  ImGui::TextUnformatted(options.can_ask ? "Continues in a new tab that shares the KV blocks."
-                                         : "There is no model to continue with.");
+  ImGui::TextUnformatted(!options.can_ask ? "There is no model to continue with."
+                         : options.can_branch
+                             ? "Continues in a new tab that shares the KV blocks."
+                             : "A server cannot continue an answer at another token.");
   ImGui::PopStyleColor();
   if (clicked) {
     action.kind = TranscriptAction::Kind::kBranch;
@@ -137,8 +140,11 @@ void ChatTranscript::draw_question(const Chat& chat, size_t index, const Transcr
 void ChatTranscript::draw_reply_notes(const ChatReply& reply, bool running,
                                       const TranscriptOptions& options) {
   if (running && reply.generated_tokens() == 0) {
-    faint_text(fmt::format("Reading {} prompt tokens, {:.1f} s", reply.prompt_tokens,
-                           options.answer_seconds));
+    // A server says how many there were when it has answered.
+    faint_text(reply.prompt_tokens == 0
+                   ? fmt::format("Waiting for the first token, {:.1f} s", options.answer_seconds)
+                   : fmt::format("Reading {} prompt tokens, {:.1f} s", reply.prompt_tokens,
+                                 options.answer_seconds));
     return;
   }
   if (!reply.error.empty()) warning_text(*theme_, reply.error);

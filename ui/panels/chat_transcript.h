@@ -1,6 +1,6 @@
 // Draws the messages of a conversation: answers as Markdown, with reasoning folded and calls of
-// tools in boxes. Text can be selected. Finds the token under the mouse, shows its alternatives, and returns what the
-// user wants done. Never changes the conversation.
+// tools in boxes. Text can be selected. Finds the token under the mouse, shows its alternatives,
+// and returns what the user wants done. Never changes the conversation.
 #pragma once
 
 #include <cstdint>
@@ -35,6 +35,7 @@ struct TranscriptOptions {
   bool marked = false;        // the request is marked in all panels
   bool can_ask = false;       // there is a model that can answer
   bool can_continue = false;
+  bool can_branch = true;    // not on a server, which cannot continue an answer
   bool show_tokens = false;  // boxes around tokens, in the text as the model wrote it
   std::string search;        // marked wherever it occurs; empty: nothing
 };

@@ -137,6 +137,7 @@ void ChatPanel::find_model(const PanelContext& context) {
   active_ = find_active_model(context);
   if (!active_.model) return;
   ChatModel& model = *active_.model;
+  if (model.remote != nullptr) return;  // the server separates reasoning itself
   if (std::exchange(style_generation_, model.generation) != model.generation)
     style_ = find_reply_style(*model.tokenizer, model.chat);
   model.style = &style_;
@@ -253,6 +254,7 @@ void ChatPanel::draw_transcript(const PanelContext& context, Chat& chat, float h
       if (const char* const example = draw_welcome(active_, context.theme)) ask(chat, example);
     } else {
       const RequestId request = chats_->request(chat);
+      const bool remote = active_.model && active_.model->remote != nullptr;
       const TranscriptAction action =
           transcript_.draw(chat,
                            {.answering = chats_->answering(chat),
@@ -260,7 +262,8 @@ void ChatPanel::draw_transcript(const PanelContext& context, Chat& chat, float h
                             .request = request,
                             .marked = request != 0 && context.selection.marked() == request,
                             .can_ask = active_.model.has_value(),
-                            .can_continue = chats_->can_continue(chat),
+                            .can_continue = !remote && chats_->can_continue(chat),
+                            .can_branch = !remote,
                             .show_tokens = show_tokens_,
                             .search = find_.wanted()},
                            context.theme);

@@ -1,6 +1,7 @@
 // Control: pause, single steps and slow motion; all policy switches and limits, which can be
 // changed while the engine runs; and synthetic requests at a rate, in bursts or from a trace.
 #include <algorithm>
+#include <deque>
 #include <string>
 
 #include <fmt/format.h>
@@ -10,6 +11,7 @@
 #include "ui/data/load_generator.h"
 #include "ui/data/settings.h"
 #include "ui/draw/tiles.h"
+#include "ui/engine_control.h"
 #include "ui/engine_host.h"
 #include "ui/panel.h"
 #include "ui/panels/chat_widgets.h"
@@ -68,40 +70,51 @@ class ControlPanel : public Panel {
     if (!context.host.comparing() || context.host.engine() == nullptr)
       load_.update({.engine = context.host.engine(),
                     .tokenizer = session != nullptr ? session->tokenizer() : nullptr,
-                    .generation = context.host.generation()},
+                    .generation = context.host.generation(),
+                    .remote = context.view.connected ? context.host.remote_calls() : nullptr,
+                    .remote_limits = context.view.limits,
+                    .remote_vocabulary = context.view.vocabulary},
                    ImGui::GetTime());
     if (context.host.reserved_for_lesson())
       leave_to_lesson(context.host);
     else if (context.host.is_demo() && context.host.generation() != demo_generation_)
       start_demo_load(context.host);
     // Of the engine itself, even if the display shows the past.
-    const Engine* const engine = context.host.engine();
+    const EngineControl* const engine = context.host.control();
     policy_ = engine != nullptr ? engine->policy() : context.view.policy;
     limits_ = engine != nullptr ? engine->limits() : context.view.limits;
-    paused_ = context.host.engine_paused();
+    paused_ = engine != nullptr && engine->paused();
     pace_ = context.view.pace;
+    count_steps(context.view);
   }
 
   void draw(const PanelContext& context) override {
-    Engine* const engine = context.host.engine();
-    if (engine == nullptr)
-      faint_text(context.host.is_recording()
-                     ? "This is a recording. The bar in the panel Timeline plays it."
-                 : context.view.connected
-                     ? "This engine runs on a server. It can be watched here, but not controlled."
-                     : "No engine is running yet.");
-    ImGui::BeginDisabled(engine == nullptr);
+    EngineControl* const engine = context.host.control();
+    why_not_ = engine == nullptr ? context.host.why_no_control() : nullptr;
+    if (why_not_ != nullptr) faint_text(why_not_);
+    if (engine != nullptr && !engine->failure().empty())
+      warning_text(context.theme, engine->failure());
+    const bool takes_requests = context.host.engine() != nullptr ||
+                                (context.host.remote_calls() != nullptr && context.view.connected);
     ImGui::PushItemWidth(-context.theme.px(kControlLabelWidth));
+    const auto enabled = [](bool when, auto draw) {
+      ImGui::BeginDisabled(!when);
+      draw();
+      ImGui::EndDisabled();
+    };
     // The most used controls come first; the rest can be collapsed.
-    draw_run(context, engine);
-    draw_load(context.theme);
-    draw_policy(context, engine);
-    if (ImGui::CollapsingHeader("Switches")) draw_switches(engine);
-    if (ImGui::CollapsingHeader("Limits", ImGuiTreeNodeFlags_DefaultOpen)) draw_limits(engine);
-    if (ImGui::CollapsingHeader("Load settings")) draw_load_settings(context.settings);
-    if (ImGui::CollapsingHeader("Trace")) draw_trace(context);
+    enabled(engine != nullptr, [&] { draw_run(context, engine); });
+    enabled(takes_requests, [&] { draw_load(context.theme); });
+    enabled(engine != nullptr, [&] { draw_policy(context, engine); });
+    if (ImGui::CollapsingHeader("Switches"))
+      enabled(engine != nullptr, [&] { draw_switches(engine); });
+    if (ImGui::CollapsingHeader("Limits", ImGuiTreeNodeFlags_DefaultOpen))
+      enabled(engine != nullptr, [&] { draw_limits(engine); });
+    enabled(takes_requests, [&] {
+      if (ImGui::CollapsingHeader("Load settings")) draw_load_settings(context.settings);
+      if (ImGui::CollapsingHeader("Trace")) draw_trace(context);
+    });
     ImGui::PopItemWidth();
-    ImGui::EndDisabled();
   }
 
   void report(ValueSink& values) const override {
@@ -113,6 +126,7 @@ class ControlPanel : public Panel {
     values.set("pool_blocks", limits_.pool_blocks);
     values.set("paused", paused_ ? 1 : 0);
     values.set("pace", pace_);
+    values.set("steps_per_s", static_cast<double>(last_second_.size()));
     const LoadCounts& counts = load_.counts();
     values.set("load", load_.started() ? 1 : 0);
     values.set("submitted", static_cast<double>(counts.submitted));
@@ -144,25 +158,36 @@ class ControlPanel : public Panel {
     if (load_.started() || load_.counts().running > 0) load_.cancel_all();
   }
 
-  void draw_run(const PanelContext& context, Engine* engine) {
-    ImGui::SeparatorText("Run");
+  // Those that ended in the last second, on the engine's clock.
+  void count_steps(const EngineView& view) {
+    if (std::exchange(steps_of_, view.generation) != view.generation) last_second_.clear();
+    for (const StepRecord& step : view.new_steps) last_second_.push_back(step.end_seconds);
+    while (!last_second_.empty() && last_second_.front() < view.now - 1) last_second_.pop_front();
+  }
+
+  // A control that cannot be used says why.
+  void tip(const std::string& text) const {
+    ImGui::SetItemTooltip("%s", why_not_ != nullptr ? why_not_ : text.c_str());
+  }
+
+  void draw_run(const PanelContext& context, EngineControl* engine) {
+    draw_headline(context.theme, paused_ ? "paused" : std::to_string(last_second_.size()),
+                  paused_ ? "" : "steps/s", "Steps that the engine ran in the last second.");
     if (ImGui::Button(paused_ ? "Resume" : "Pause")) context.host.pause(!paused_);
-    ImGui::SetItemTooltip(
-        "%s", paused_ ? "Continue running steps (Ctrl+Space)."
-                      : "Run no further steps. Requests are still accepted (Ctrl+Space).");
+    tip(paused_ ? "Continue running steps (Ctrl+Space)."
+                : "Run no further steps. Requests are still accepted (Ctrl+Space).");
     same_line_if_fits(button_width("Step once"));
     ImGui::BeginDisabled(!paused_);
     if (ImGui::Button("Step once") && engine != nullptr) engine->step_once();
-    ImGui::SetItemTooltip("Run a single step (Ctrl+Right). Available while the engine is paused.");
+    tip("Run a single step (Ctrl+Right). Available while the engine is paused.");
     ImGui::EndDisabled();
     same_line_if_fits(button_width("Reset numbers"));
     if (ImGui::Button("Reset numbers")) context.host.restart_numbers();
-    ImGui::SetItemTooltip(
-        "Percentiles, shares and averages start over, as they do with every new policy.");
+    tip("Percentiles, shares and averages start over, as they do with every new policy.");
     same_line_if_fits(checkbox_width("Slow motion"));
     bool slow = pace_ > 0;
     if (ImGui::Checkbox("Slow motion", &slow)) context.host.set_pace(slow ? last_pace_ : 0);
-    ImGui::SetItemTooltip("Limit the number of steps per second, so that each one can be seen.");
+    tip("Limit the number of steps per second, so that each one can be seen.");
     if (!slow) return;
     last_pace_ = pace_;
     auto slider = static_cast<float>(slider_from_pace(pace_));
@@ -170,14 +195,14 @@ class ControlPanel : public Panel {
     if (ImGui::SliderFloat("Speed##slow motion", &slider, 0, 1, text.c_str(),
                            ImGuiSliderFlags_NoInput))
       context.host.set_pace(pace_from_slider(double{slider}));
-    ImGui::SetItemTooltip("The maximum number of steps per second.");
+    tip("The maximum number of steps per second.");
   }
 
-  static void set_policy(Engine* engine, const Policy& policy) {
+  static void set_policy(EngineControl* engine, const Policy& policy) {
     if (engine != nullptr) engine->set_policy(policy);
   }
 
-  void draw_policy(const PanelContext& context, Engine* engine) {
+  void draw_policy(const PanelContext& context, EngineControl* engine) {
     ImGui::SeparatorText("Policy");
     const std::string_view current = policy_name(policy_);
     bool first = true;
@@ -186,16 +211,15 @@ class ControlPanel : public Panel {
       if (!std::exchange(first, false)) same_line_if_fits(button_width(label.c_str()));
       if (choice_button(context.theme, label.c_str(), name == current))
         set_policy(engine, *named_policy(name));
-      ImGui::SetItemTooltip("%s", std::string(policy_description(name)).c_str());
+      tip(std::string(policy_description(name)));
     }
     faint_text(std::string(policy_description(current)));
     if (ImGui::Button("Compare..."))
       context.host.open_comparison({.policies = comparison_for(policy_)});
-    ImGui::SetItemTooltip(
-        "Run the same requests under two policies, one timeline above the other.");
+    tip("Run the same requests under two policies, one timeline above the other.");
   }
 
-  void draw_switches(Engine* engine) {
+  void draw_switches(EngineControl* engine) {
     for (const SwitchRow& row : switch_rows(policy_)) {
       const std::string label(row.name);
       if (row.values.empty()) {
@@ -212,11 +236,11 @@ class ControlPanel : public Panel {
           ImGui::EndCombo();
         }
       }
-      ImGui::SetItemTooltip("%s", std::string(row.description).c_str());
+      tip(std::string(row.description));
     }
   }
 
-  void draw_limits(Engine* engine) {
+  void draw_limits(EngineControl* engine) {
     const std::vector<LimitRow> rows =
         limit_rows(limits_, engine != nullptr ? engine->initial_limits() : limits_);
     for (size_t i = 0; i < rows.size(); ++i) {
@@ -231,8 +255,7 @@ class ControlPanel : public Panel {
         engine->set_limits(wanted.max_sequences, wanted.max_step_tokens,
                            kind == LimitKind::kPoolBlocks ? wanted.pool_blocks : 0);
       }
-      ImGui::SetItemTooltip("%s.\nThe maximum is %u.", std::string(row.description).c_str(),
-                            row.max);
+      tip(fmt::format("{}.\nThe maximum is {}.", row.description, row.max));
     }
   }
 
@@ -349,9 +372,12 @@ class ControlPanel : public Panel {
   }
 
   LoadGenerator load_;
-  uint64_t demo_generation_ = 0;  // the engine for which the demo's load was started
+  const char* why_not_ = nullptr;  // the engine cannot be controlled
+  uint64_t demo_generation_ = 0;   // the engine for which the demo's load was started
   Policy policy_;
   SchedulerLimits limits_;
+  std::deque<double> last_second_;  // when its steps ended
+  uint64_t steps_of_ = 0;           // the generation that they belong to
   bool paused_ = false, settings_read_ = false;
   double pace_ = 0, last_pace_ = 4;
   int burst_ = 8;

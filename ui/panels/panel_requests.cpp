@@ -263,14 +263,16 @@ class RequestsPanel : public Panel {
 
   void draw_actions(const PanelContext& context, const RequestRow& row) {
     if (has_ended(row.state)) return;
-    Engine* const engine = context.host.engine();
+    EngineControl* const engine = context.host.control();
     ImGui::BeginDisabled(engine == nullptr);
     if (ImGui::SmallButton("Cancel")) {
       engine->cancel(row.id);
       table_.note_cancel(row.id);
     }
     ImGui::SetItemTooltip(
-        "Cancel the request; it ends with the next step. Right-click to change its priority.");
+        "%s", engine != nullptr ? "Cancel the request; it ends with the next step. Right-click to "
+                                  "change its priority."
+                                : context.host.why_no_control());
     if (ImGui::BeginPopupContextItem("priority")) {
       for (const int change : {1, -1}) {
         if (!ImGui::MenuItem(change > 0 ? "Raise priority" : "Lower priority")) continue;

@@ -77,6 +77,7 @@ class TimelinePanel : public Panel {
     values.set("follow", window_.following() ? "yes" : "no");
     values.set("zoom", window_.pixels_per_column());
     values.set("budget", budget_);
+    values.set("step_ms", mean_step_seconds() * 1e3);
     values.set("past", static_cast<double>(past_position_));
     values.set("missed", static_cast<double>(data_.missed_steps()));
     for (const CellState state : {CellState::kPrefill, CellState::kDecode, CellState::kWaiting,
@@ -111,6 +112,9 @@ class TimelinePanel : public Panel {
   }
 
   void draw_controls(const PanelContext& context) {
+    draw_headline(context.theme, format_value(mean_step_seconds(), Unit::kSeconds), "per step",
+                  "How long a step takes: the mean of the steps that are shown.");
+    ImGui::SameLine(0, context.theme.px(14));
     bool follow = window_.following();
     if (ImGui::Checkbox("Follow", &follow)) window_.follow(follow);
     ImGui::SetItemTooltip("On: show the newest steps. Off: stay at the current ones.");
@@ -134,6 +138,15 @@ class TimelinePanel : public Panel {
     if (!same_line_if_fits(ImGui::CalcTextSize(now.c_str()).x, context.theme.px(16))) return;
     ImGui::AlignTextToFramePadding();
     ImGui::TextDisabled("%s", now.c_str());
+  }
+
+  // Of the visible steps; 0 if there are none.
+  double mean_step_seconds() const {
+    const uint64_t first = std::max(window_.first_visible(), data_.first_column());
+    const uint64_t end = std::min(window_.end_visible(), data_.end_column());
+    double sum = 0;
+    for (uint64_t c = first; c < end; ++c) sum += data_.column(c).seconds();
+    return end > first ? sum / static_cast<double>(end - first) : 0;
   }
 
   void draw_states_legend(const Theme& theme) {
@@ -197,7 +210,7 @@ class TimelinePanel : public Panel {
       const std::string name = fmt::format("token budget {} (off scale)", budget_);
       draw_small_text(plot.canvas(),
                       {plot.bottom_right().x - small_text_extent(name.c_str()).x - theme.px(4),
-                       plot.top_left().y},
+                       plot.top_left().y - small_text_size() - theme.px(1)},
                       theme.warning_color(), name.c_str());
     }
     draw_missed_steps(theme, plot.canvas(), data_, window_, plot.top_left().x, plot.top_left().y,

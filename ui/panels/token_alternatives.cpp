@@ -75,7 +75,7 @@ std::optional<size_t> draw_alternatives(const Theme& theme, const ChatToken& tok
   return clicked;
 }
 
-void draw_token_tooltip(const Theme& theme, const ChatReply& reply, size_t token) {
+void draw_token_tooltip(const Theme& theme, const ChatReply& reply, size_t token, bool can_branch) {
   size_t first = token;
   while (first > 0 && reply.tokens[first - 1].text.empty()) --first;
   ImGui::BeginTooltip();
@@ -90,8 +90,8 @@ void draw_token_tooltip(const Theme& theme, const ChatReply& reply, size_t token
     }
   }
   ImGui::PushStyleColor(ImGuiCol_Text, style_color(ImGuiCol_TextDisabled));
-  ImGui::Text("Token %zu of %zu. Click to branch to another token.", token + 1,
-              reply.tokens.size());
+  ImGui::Text("Token %zu of %zu.%s", token + 1, reply.tokens.size(),
+              can_branch ? " Click to branch to another token." : "");
   ImGui::PopStyleColor();
   ImGui::EndTooltip();
 }

@@ -22,6 +22,6 @@ std::optional<size_t> draw_alternatives(const Theme& theme, const ChatToken& tok
                                         bool enabled);
 // What the mouse shows at a token, together with preceding ones that are parts of the same
 // character.
-void draw_token_tooltip(const Theme& theme, const ChatReply& reply, size_t token);
+void draw_token_tooltip(const Theme& theme, const ChatReply& reply, size_t token, bool can_branch);
 
 }  // namespace hearth

@@ -15,10 +15,11 @@ namespace hearth::testing {
 
 class PlannedModel {
  public:
-  static Result<std::unique_ptr<PlannedModel>> create(const MadeModelInfo& info) {
+  static Result<std::unique_ptr<PlannedModel>> create(const MadeModelInfo& info,
+                                                      const TensorShard& shard = {}) {
     std::unique_ptr<PlannedModel> planned(new PlannedModel());
     HEARTH_ASSIGN(planned->file_, MadeModel::header(info));
-    HEARTH_ASSIGN(planned->model_, plan_model(*planned->file_));
+    HEARTH_ASSIGN(planned->model_, plan_model(*planned->file_, {}, shard));
     return planned;
   }
 

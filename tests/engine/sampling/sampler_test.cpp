@@ -111,6 +111,16 @@ TEST(Sampler, IsPlainlyGreedyIfARowNeedsOnlyItsLargestLogit) {
   EXPECT_FALSE(greedy({.temperature = 0}, {.history_slot = 0})) << "the token has to be counted";
 }
 
+// Steps with such rows are waited for without sleeping; all others run ahead of the host.
+TEST(Sampler, OnlyRowsWhoseTokenStaysNowhereAreJudged) {
+  params::SamplingRow row = make_sampling_row({.temperature = 0}, {.id_index = 3}).value();
+  EXPECT_FALSE(is_judged(row));
+  verify_only(row, 0, 1);
+  EXPECT_TRUE(is_judged(row));
+  EXPECT_FALSE(is_judged(make_score_row(5, 0))) << "nothing is chosen";
+  EXPECT_FALSE(is_judged({.id_index = params::kNoSlot})) << "padding";
+}
+
 TEST(ReferenceSampling, PhiloxMatchesThePublishedAnswers) {
   // From the known-answer tests of Random123, for philox4x32 with 10 rounds.
   using Words = std::array<uint32_t, 4>;

@@ -51,6 +51,25 @@ TEST(Quantiles, AreExactWhileTheWindowMoves) {
   EXPECT_EQ(values.count(), 700u);
 }
 
+// A steady engine: values so close together that they share a cell, and some that are equal.
+TEST(Quantiles, AreExactAmongNearlyEqualValues) {
+  Quantiles values;
+  std::deque<double> window;
+  for (int i = 0; i < 3000; ++i) {
+    const double value = i < 1000 ? 0.02 : 0.02 + 1e-9 * ((i * 7919) % 1000);
+    values.add(value);
+    window.push_back(value);
+    if (window.size() > 800) {
+      values.remove_oldest(window.front());
+      window.pop_front();
+    }
+    if (i % 61 != 0) continue;
+    for (const double q : {0.0, 0.5, 0.99, 1.0})
+      ASSERT_EQ(values.quantile(q), sorted_quantile({window.begin(), window.end()}, q))
+          << i << " " << q;
+  }
+}
+
 TEST(Quantiles, TheHistogramCountsEveryValueOnce) {
   Quantiles values;
   for (int i = 0; i < 10; ++i) values.add(0.0015);

@@ -98,6 +98,49 @@ TEST_F(RemoteFeedTest, ShowsTheStepsOfTheServer) {
   EXPECT_GE(view_.now, steps_.back().end_seconds);
 }
 
+TEST_F(RemoteFeedTest, BeginsWithTheStepsBeforeConnecting) {
+  const auto server = another({.port = 0});
+  generate(12);
+  ASSERT_TRUE(comes_true([&] { return (*engine_)->records().written() >= 12; }));
+  const auto feed = feed_of(server->port());
+  ASSERT_TRUE(frames_until(*feed, [&] { return steps_.size() >= 12; }));
+  EXPECT_EQ(steps_.front().step, 1u);
+  EXPECT_EQ(view_.missed_steps, 0u);
+  // They are history: totals, and the speed that comes from them, are about what is watched.
+  EXPECT_EQ(view_.totals.generated_tokens, 0u);
+  generate(3);
+  EXPECT_TRUE(frames_until(*feed, [&] { return view_.totals.generated_tokens == 3; }));
+}
+
+// The stand-in's ring has 256 places, which these steps go around once.
+TEST_F(RemoteFeedTest, HistoryBeginsWithTheOldestStepThatIsStillRecorded) {
+  const auto server = another({.port = 0});
+  for (int i = 0; i < 3; ++i) generate(120);
+  ASSERT_TRUE(comes_true([&] { return (*engine_)->records().written() >= 360; }));
+  const uint64_t written = (*engine_)->records().written();
+  const auto feed = feed_of(server->port());
+  ASSERT_TRUE(
+      frames_until(*feed, [&] { return !steps_.empty() && steps_.back().step == written; }));
+  EXPECT_EQ(steps_.size(), 256u);
+  EXPECT_EQ(steps_.front().step, written - 255);
+}
+
+TEST_F(RemoteFeedTest, AChangedPolicyAndAPauseReachTheDashboard) {
+  const auto server = another({.port = 0});
+  const auto feed = feed_of(server->port());
+  ASSERT_TRUE(frames_until(*feed, [&] { return view_.connected && !view_.model.empty(); }));
+  EXPECT_FALSE(view_.controllable);
+  (*engine_)->set_policy(*named_policy("static"));
+  EXPECT_TRUE(frames_until(*feed, [&] { return view_.policy == *named_policy("static"); }));
+  (*engine_)->set_limits(3, 32);
+  EXPECT_TRUE(frames_until(*feed, [&] { return view_.limits.max_sequences == 3; }));
+  EXPECT_EQ(view_.most_limits.max_sequences, 8u);
+  (*engine_)->pause();
+  EXPECT_TRUE(frames_until(*feed, [&] { return view_.state == EngineState::kPaused; }));
+  (*engine_)->resume();
+  EXPECT_TRUE(frames_until(*feed, [&] { return view_.state == EngineState::kRunning; }));
+}
+
 TEST_F(RemoteFeedTest, AsksForAMissingApiKeyAndSendsAGivenOne) {
   const auto server = another({.port = 0, .api_keys = {"open sesame"}});
   const auto without = feed_of(server->port());
@@ -219,11 +262,11 @@ TEST_F(RemoteFeedAlone, CountsMissedStepsAndDetectsARestart) {
 
 TEST_F(RemoteFeedAlone, APreemptedRequestFindingItsOwnBlocksIsNoPrefixHit) {
   const auto step = [](StepRecord record) { return "data: " + step_event(record).dump() + "\n\n"; };
-  CannedServer server(
-      {events("event: hello\ndata: " + hello_event({.model = "m", .instance = 1, .now = 1}).dump() +
-              "\n\n" + step({.step = 1, .prefix_hits = {{.request = 7, .tokens = 32}}}) +
-              step({.step = 2, .preempted_recompute = {7}}) +
-              step({.step = 3, .prefix_hits = {{.request = 7, .tokens = 48}}}))});
+  CannedServer server({events(
+      "event: hello\ndata: " + hello_event({.model = "m", .instance = 1, .now = 1}).dump() +
+      "\n\n" + step({.step = 1, .end_seconds = 1, .prefix_hits = {{.request = 7, .tokens = 32}}}) +
+      step({.step = 2, .end_seconds = 2, .preempted_recompute = {7}}) +
+      step({.step = 3, .end_seconds = 3, .prefix_hits = {{.request = 7, .tokens = 48}}}))});
   const auto feed = feed_of(server.port());
   EngineView view;
   uint64_t steps = 0;

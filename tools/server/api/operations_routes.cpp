@@ -1,6 +1,10 @@
 // The page at /, its manual, and what operators look at: health, metrics, events.
+#include <algorithm>
+#include <charconv>
 #include <nlohmann/json.hpp>
+#include <string_view>
 
+#include "tools/server/api/engine_hello.h"
 #include "tools/server/api/routes.h"
 #include "tools/server/api/server_state.h"
 #include "tools/server/event_stream.h"
@@ -49,17 +53,27 @@ void send_metrics(ServerState& server, Exchange& exchange) {
                                       .prefix_caching = model->engine.policy().prefix_cache}));
 }
 
+// Of "history=1000"; 0 if there is no such thing.
+uint64_t history_wanted(std::string_view query) {
+  constexpr std::string_view kField = "history=";
+  while (!query.empty()) {
+    const std::string_view field = query.substr(0, query.find('&'));
+    uint64_t steps = 0;
+    if (field.starts_with(kField) &&
+        std::from_chars(field.data() + kField.size(), field.data() + field.size(), steps).ec ==
+            std::errc())
+      return steps;
+    query.remove_prefix(std::min(query.size(), field.size() + 1));
+  }
+  return 0;
+}
+
 void send_events(ServerState& server, Exchange& exchange) {
   const ServedModel* const model = server.loaded(exchange);
   if (model == nullptr) return;
-  stream_events(model->engine,
-                {.model = model->name,
-                 .device = model->device,
-                 .limits = model->engine.limits(),
-                 .policy = model->engine.policy(),
-                 .instance = static_cast<uint64_t>(server.started()),
-                 .now = model->engine.seconds()},
-                exchange.reply, server.events_end());
+  stream_events(
+      model->engine, [&] { return engine_hello(server, *model); },
+      history_wanted(exchange.request.query), exchange.reply, server.events_end());
 }
 
 }  // namespace

@@ -10,7 +10,8 @@ const std::vector<Route>& all_routes() {
     std::vector<Route> all;
     for (const std::span<const Route> family :
          {operations_routes(), openai_routes(), responses_routes(), embeddings_routes(),
-          anthropic_routes(), ollama_routes(), llama_cpp_routes(), gateway_routes()})
+          anthropic_routes(), ollama_routes(), llama_cpp_routes(), gateway_routes(),
+          control_routes()})
       all.insert(all.end(), family.begin(), family.end());
     return all;
   }();

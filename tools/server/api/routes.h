@@ -31,6 +31,7 @@ std::span<const Route> anthropic_routes();  // Anthropic's Messages API
 std::span<const Route> ollama_routes();     // Ollama's API
 std::span<const Route> llama_cpp_routes();  // /props and /apply-template
 std::span<const Route> gateway_routes();    // /server_info and /model_info
+std::span<const Route> control_routes();    // /control
 
 // The route for an address; null if there is none, and one of another method if that is all.
 const Route* find_route(std::string_view method, std::string_view address);

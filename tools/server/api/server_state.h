@@ -59,6 +59,13 @@ class ServerState {
   // 64 random bits in hexadecimal.
   std::string next_id();
 
+  // POST /control, for servers that were started with --control.
+  void allow_control() { controllable_ = true; }
+  bool controllable() const { return controllable_; }
+  // What it last set as the engine's pace.
+  void set_pace(double steps_per_s) { pace_ = steps_per_s; }
+  double pace() const { return pace_; }
+
   ResponseStore& responses() { return responses_; }
   int64_t started() const { return started_; }
 
@@ -76,7 +83,8 @@ class ServerState {
   const int64_t started_ = unix_seconds();
   std::unique_ptr<const ServedModel> owned_;
   std::atomic<const ServedModel*> model_{nullptr};  // owned_, once it is there
-  std::atomic<bool> events_end_{false}, cut_off_{false};
+  std::atomic<bool> events_end_{false}, cut_off_{false}, controllable_{false};
+  std::atomic<double> pace_{0};
   mutable std::mutex mutex_;
   std::string failure_;
   std::random_device random_;

@@ -1,0 +1,38 @@
+// What ranks that divide every layer exchange within a step, over a link. Messages are numbered, so
+// that ranks which disagree about the order of steps notice it. For the thread of a rank's loop.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "engine/model/rank_exchange.h"
+#include "engine/ranks/link.h"
+#include "engine/ranks/rank_command.h"
+
+namespace hearth {
+
+class LinkExchange final : public RankExchange {
+ public:
+  // REQUIRES: `link` outlives the exchange.
+  explicit LinkExchange(Link& link) : link_(link) {}
+
+  // These fail with the reason of a rank that has given up.
+  Status sum(std::span<const float> own, std::span<float> total) override;
+  Status join(std::span<const float> own, uint32_t rows, std::span<float> all) override;
+  // Tells the other ranks, which may be waiting, that this one does not run the step, nor any later
+  // one. Only the first call does anything.
+  void give_up(const Error& error);
+
+ private:
+  uint32_t last_rank() const { return link_.ranks() - 1; }
+  // The next message of a rank.
+  Result<RowsMessage> receive(uint32_t rank);
+
+  Link& link_;
+  uint64_t number_ = 0;  // of the current exchange
+  bool gave_up_ = false;
+  std::vector<RowsMessage> messages_;            // of the current exchange, by rank
+  std::vector<std::span<const float>> sources_;  // all ranks' rows, own ones included
+};
+
+}  // namespace hearth

@@ -1,0 +1,100 @@
+// Steps of ranks that divide every layer: where they meet, and what is fused in between.
+#include "engine/program/segments.h"
+
+#include <gtest/gtest.h>
+
+#include "engine/program/describe.h"
+#include "tests/engine/program/planned_model.h"
+
+namespace hearth::testing {
+namespace {
+
+StepPlan plan_of_share(const std::string& architecture, uint32_t rank, const StepBucket& bucket,
+                       uint32_t ranks = 2) {
+  MadeModelInfo info = small_model(architecture);
+  info.layers = 3;
+  info.heads = 8;
+  info.kv_heads = 4;
+  auto model = PlannedModel::create(info, {.index = rank, .count = ranks});
+  EXPECT_TRUE(model.ok()) << model.error().message;
+  return (*model)->plan(find_device_profile("h200").value(), bucket);
+}
+
+size_t meetings_of(const StepPlan& plan) { return cut_at_meetings(plan).size() - 1; }
+
+TEST(Segments, ADeviceOnItsOwnHasOne) {
+  const StepPlan plan = plan_of_share("llama", 0, step_of(4, 1), 1);
+  const std::vector<PlanSegment> segments = cut_at_meetings(plan);
+  ASSERT_EQ(segments.size(), 1u);
+  EXPECT_EQ(segments.front().ops.size(), plan.ops.size());
+  EXPECT_FALSE(segments.front().meeting);
+}
+
+// The embedding's sum, two sums per layer, and the logits.
+TEST(Segments, RanksMeetTwicePerLayer) {
+  for (const std::string architecture : {"llama", "gemma2", "phi3", "qwen3moe", "gpt-oss"})
+    for (const StepBucket& bucket : {step_of(4, 1), step_of(2, 64)})
+      for (const uint32_t rank : {0u, 1u}) {
+        SCOPED_TRACE(architecture);
+        const StepPlan plan = plan_of_share(architecture, rank, bucket);
+        EXPECT_EQ(meetings_of(plan), 1 + 2 * 3 + 1u);
+        const std::vector<PlanSegment> segments = cut_at_meetings(plan);
+        EXPECT_TRUE(segments.back().ops.empty());
+        const RankMeeting& logits = *segments[segments.size() - 2].meeting;
+        EXPECT_EQ(logits.y, Value::kLogits);
+        EXPECT_EQ(logits.rows, bucket.logit_rows);
+        EXPECT_EQ(logits.joined_width, 160u);
+        EXPECT_LT(logits.width, 160u);
+        // In the last layer only the rows whose logits are wanted are left.
+        EXPECT_EQ(segments.front().meeting->rows, bucket.rows);
+        EXPECT_EQ(segments[segments.size() - 3].meeting->rows, bucket.logit_rows);
+      }
+}
+
+TEST(Segments, AStepWithoutLogitsEndsWithTheLastKeysAndValues) {
+  StepBucket bucket = step_of(2, 64);
+  bucket.logit_rows = 0;
+  const StepPlan plan = plan_of_share("llama", 1, bucket);
+  EXPECT_EQ(meetings_of(plan), 1 + 2 * 2u);
+  EXPECT_FALSE(cut_at_meetings(plan).back().ops.empty());
+}
+
+// What is already there must be added once.
+TEST(Segments, OnlyTheFirstRankAddsToTheHiddenState) {
+  for (const uint32_t rank : {0u, 1u}) {
+    size_t adds = 0, clears = 0;
+    for (const PlannedOp& op : plan_of_share("qwen3moe", rank, step_of(4, 1)).ops) {
+      if (const auto* product = op.as<PlannedProduct>()) adds += product->op.adds;
+      clears += op.as<PlannedClear>() != nullptr;
+    }
+    EXPECT_EQ(adds, rank == 0 ? 3u : 0u);
+    EXPECT_EQ(clears, rank == 0 ? 0u : 3u);
+  }
+}
+
+// Partial sums of a product are in scratch memory, which does not outlive a segment.
+TEST(Segments, NoFusionCrossesAMeeting) {
+  for (const std::string architecture : {"llama", "gemma2", "qwen3moe"})
+    for (const StepBucket& bucket : {step_of(1, 1), step_of(16, 1), step_of(2, 64)}) {
+      const StepPlan plan = plan_of_share(architecture, 0, bucket);
+      for (const PlanSegment& segment : cut_at_meetings(plan)) {
+        if (!segment.meeting || segment.ops.empty()) continue;
+        const auto* product = segment.ops.back().as<PlannedProduct>();
+        EXPECT_TRUE(product == nullptr || (!product->parts && !product->begins));
+        const auto* experts = segment.ops.back().as<PlannedExperts>();
+        EXPECT_TRUE(experts == nullptr || !experts->parts);
+      }
+    }
+}
+
+TEST(Segments, AreDescribed) {
+  const auto layers = describe(plan_of_share("qwen3moe", 1, step_of(4, 1)));
+  ASSERT_TRUE(layers.ok()) << layers.error().message;
+  const std::string text = to_text(*layers);
+  EXPECT_NE(text.find("hidden = the sum of all ranks'"), std::string::npos) << text;
+  EXPECT_NE(text.find("hidden = 0"), std::string::npos);
+  EXPECT_NE(text.find("logits = all ranks' side by side"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace hearth::testing
