@@ -448,14 +448,6 @@ TEST_F(DashTest, ALessonIsPredictedRunAndRemembered) {
   EXPECT_EQ(again.exit_code, 0) << again.err;
 }
 
-TEST_F(DashTest, TheTourVisitsEveryPanel) {
-  std::ifstream tour(HEARTH_SOURCE_DIR "/tests/ui/tour.txt");
-  const std::string script{std::istreambuf_iterator<char>(tour), std::istreambuf_iterator<char>()};
-  const Finished result = play(script, {"-m", kDashModel});
-  ASSERT_EQ(result.exit_code, 0) << result.err;
-  EXPECT_TRUE(std::filesystem::exists(folder_ / "roofline.png"));
-}
-
 // Each is opened, predicted and run. Those that the demo's engine cannot run are simulated.
 TEST_F(DashTest, EveryLessonHasATour) {
   const Result<std::vector<Lesson>> lessons = all_lessons();
