@@ -103,7 +103,7 @@ void ModelOptionsGroup::declare_speculation(Options& options) {
       .advanced();
   options
       .add("--draft-min-p P", &session.speculation.draft_min_p,
-           "End a draft before a token that the draft model finds less likely than P")
+           "End a draft before a token whose probability is below P")
       .range(0, 1)
       .advanced();
 }

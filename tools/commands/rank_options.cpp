@@ -60,9 +60,7 @@ void ModelOptionsGroup::declare_ranks(Options& options) {
   options
       .add("--devices LIST", &devices_, "Divide the model over these devices, such as 0,1 or 0,0")
       .check(problem_with_devices);
-  options
-      .add("--split KIND", &split_,
-           "What --devices and mpirun divide: the list of layers, or with tensor, every layer")
+  options.add("--split KIND", &split_, "Divide the list of layers, or (tensor) each layer")
       .check(problem_with_split)
       .advanced();
   options
@@ -72,8 +70,7 @@ void ModelOptionsGroup::declare_ranks(Options& options) {
       .advanced();
   options
       .add("--parts N", &session.ranks.parts,
-           "Parts that a large step is divided into, so that ranks compute at the same time; 0: as "
-           "suits the devices")
+           "Parts of a large step that ranks overlap; 0: as suits the devices")
       .range(0, 64)
       .advanced();
 }

@@ -110,8 +110,7 @@ class ServeCommand : public Command {
     options.add("--api-key-file FILE", &key_file_,
                 "Read API keys from a file, one per line; $HEARTH_API_KEY is also accepted");
     options.add("--control", &server_.control,
-                "Let clients with a key pause the engine and change its policy and limits, as "
-                "hearth dash --connect does");
+                "Let clients with a key control the engine (hearth dash --connect)");
     options.add("--allow-host NAME", &server_.allowed_hosts,
                 "Without a key, also answer to this host name; * for any");
     options.add("--cors ORIGIN", &server_.cors_origin, "Origin that browsers may call from, or *");
