@@ -13,6 +13,7 @@
 #include "common/activation.glsl"
 #include "common/weight_chunk_f32.glsl"
 #ifdef EXPERTS
+#define EXPERT_ROWS
 #include "params/experts.h"
 #else
 #include "params/matmul.h"

@@ -6,6 +6,8 @@
 // holds it in registers; each piece of weights is then summed exactly. The next round's weights are in
 // flight while one round's are multiplied, and the first round's before this kernel waits for x.
 //   workgroups = [ceil(results / (kRounds * kTeams * kResults)), ceil(rows / kRows), 1]
+// Experts' products have one row of x per workgroup, that of one of its experts or, with EXPERT_SUMS, those
+// of all.
 // REQUIRES: a quantized format, subgroups of 8 or more, kTeams 1, 2, 4 or 8, inputs <= 32 * kPieces * lanes
 // of a team.
 #version 460
@@ -16,6 +18,8 @@
 #include "weight_format.h"
 #include "common/activation.glsl"
 #ifdef EXPERTS
+#define EXPERT_ROWS
+#define EXPERT_FRESH_X
 #include "params/experts.h"
 #else
 #include "params/matmul.h"
@@ -28,16 +32,28 @@ layout(constant_id = 2) const uint kRows = 1;    // of x
 layout(constant_id = 4) const uint kPieces = 1;  // per lane
 #include "common/team.glsl"
 
+#ifdef EXPERT_SUMS
+// The positions of a row, one for each of its experts, follow each other as if they were one longer row,
+// and so do the experts' rows of weights.
+layout(constant_id = 13) const uint kExpertInputs = 768;
+const uint kExpertPieces = kExpertInputs / kPieceWeights;
+uint row_pieces() { return params.row_pairs * kExpertPieces; }
+uint position_of(uint place) { return gl_WorkGroupID.y * params.row_pairs + place / kExpertPieces; }
+#else
+uint row_pieces() { return params.inputs / kPieceWeights; }
+#endif
+
 // The quad of x that is quantized. With kNorm it is multiplied by the norm's weights; the norm's scale
 // is applied to the sums.
 float row_squares = 0.0;  // over the quads that this lane has loaded
 vec4 x_quad(uint64_t x, uint quad) {
   vec4 values = FreshF32x4(x).at[quad];
-#ifndef EXPERTS
   if (kNorm != 0) {
     row_squares += dot(values, values);
     values *= F32x4(params.norm_weight).at[quad];
   }
+#ifdef EXPERT_SUMS
+  values *= FreshF32(params.scales).at[position_of(quad * 4 / kPieceWeights)];
 #endif
   return values;
 }
@@ -64,16 +80,38 @@ const uint kRoundPieces = kOutputs * kPieces;
 
 // Piece `place` of a round's output o. Pieces past the end of a row are clamped to the last, so that
 // loads stay in bounds; x is 0 for them.
+#ifdef EXPERT_SUMS
+uint weight_piece(uint first, uint o, uint place) {
+  return (first + o) * kExpertPieces + min(place, row_pieces() - 1) % kExpertPieces;
+}
+
+// The lane's pieces may be those of different experts.
+const uint kMatrices = kPieces;
+void find_matrices(out Planes matrices[kMatrices], uint lane) {
+  [[unroll]] for (uint i = 0; i < kPieces; ++i) {
+    const uint place = min(lane + i * kTeamLanes, row_pieces() - 1);
+    const uint64_t matrix = matrix_of(FreshU32(params.tiles).at[position_of(place)]);
+    matrices[i] = planes_at(matrix, params.outputs * (kExpertInputs / kBlockWeights));
+  }
+}
+#else
 uint weight_piece(uint first, uint o, uint place) {
   const uint pieces = params.inputs / kPieceWeights;
   const uint n = first + o % kResults + o / kResults * result_count();
   return n * pieces + min(place, pieces - 1);
 }
 
-void load_round(out RawPiece w[kRoundPieces], Planes planes, uint first, uint lane) {
+const uint kMatrices = 1;
+void find_matrices(out Planes matrices[kMatrices], uint lane) {
+  matrices[0] = planes_at(EXPERT_WEIGHTS, params.outputs * (params.inputs / kBlockWeights));
+}
+#endif
+
+void load_round(out RawPiece w[kRoundPieces], Planes matrices[kMatrices], uint first, uint lane) {
   [[unroll]] for (uint o = 0; o < kOutputs; ++o)
     [[unroll]] for (uint i = 0; i < kPieces; ++i)
-      w[o * kPieces + i] = load_piece(planes, weight_piece(first, o, lane + i * kTeamLanes));
+      w[o * kPieces + i] =
+          load_piece(matrices[i % kMatrices], weight_piece(first, o, lane + i * kTeamLanes));
 }
 
 const uint kXPieces = kRows * kPieces;
@@ -96,7 +134,9 @@ void multiply_round(RawPiece w[kRoundPieces], QuantizedPiece x[kXPieces], uint r
 }
 
 void main() {
-#ifdef EXPERTS
+#if defined(EXPERT_SUMS)
+  chain_wait_fresh();
+#elif defined(EXPERTS)
   if (!begin_expert(gl_WorkGroupID.y)) {
     chain_done();
     return;
@@ -104,11 +144,12 @@ void main() {
 #endif
   const uint team_lane = workgroup_lane() % kTeamLanes;
   const uint first_row = gl_WorkGroupID.y * kRows;
-  const uint pieces = params.inputs / kPieceWeights;  // per row
-  const Planes planes = planes_at(EXPERT_WEIGHTS, params.outputs * (params.inputs / kBlockWeights));
+  const uint pieces = row_pieces();
+  Planes matrices[kMatrices];
+  find_matrices(matrices, team_lane);
 
   RawPiece w[kRoundPieces];
-  load_round(w, planes, team_first_result(0, team_id()), team_lane);
+  load_round(w, matrices, team_first_result(0, team_id()), team_lane);
 #ifndef EXPERTS
   chain_wait_fresh();
 #endif
@@ -118,13 +159,13 @@ void main() {
   [[unroll]] for (uint r = 0; r < kRows; ++r) {
     const uint row = X_ROW(min(first_row + r, params.rows - 1));
     [[unroll]] for (uint i = 0; i < kPieces; ++i)
-      x[r * kPieces + i] = quantize_piece(params.x + uint64_t(row) * params.inputs * 4, i * kTeamLanes,
+      x[r * kPieces + i] = quantize_piece(params.x + uint64_t(row) * X_INPUTS * 4, i * kTeamLanes,
                                        pieces, team_lane);
   }
 
   [[dont_unroll]] for (uint round = 0; round < kRounds; ++round) {
     RawPiece next[kRoundPieces];
-    if (round + 1 < kRounds) load_round(next, planes, team_first_result(round + 1, team_id()), team_lane);
+    if (round + 1 < kRounds) load_round(next, matrices, team_first_result(round + 1, team_id()), team_lane);
     multiply_round(w, x, round, team_first_result(round, team_id()), team_lane);
     [[unroll]] for (uint i = 0; i < kRoundPieces; ++i) w[i] = next[i];
   }

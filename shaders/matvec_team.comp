@@ -4,8 +4,9 @@
 // that part of x, once, and applies the RMS norm to it. As soon as a chunk of weights has been multiplied,
 // the next round's is loaded into the same registers; the first round's are in flight before this kernel
 // waits for x.
-//   workgroups = [ceil(results / (kRounds * kTeams * kResults)), 1, 1]
-// REQUIRES: one row of x, a float format, inputs a multiple of the chunk, addresses multiples of 16.
+//   workgroups = [ceil(results / (kRounds * kTeams * kResults)), rows, 1]
+// REQUIRES: a float format, one row of x unless weights are F32, inputs a multiple of the chunk, addresses
+// multiples of 16.
 #version 460
 #extension GL_GOOGLE_include_directive : require
 #include "common/kernel.glsl"
@@ -14,6 +15,8 @@
 #include "common/activation.glsl"
 #include "common/weight_chunk_f32.glsl"
 #ifdef EXPERTS
+#define EXPERT_ROWS
+#define EXPERT_FRESH_X
 #include "params/experts.h"
 #else
 #include "params/matmul.h"
@@ -65,10 +68,14 @@ float dot_weight(Chunk w, vec4 x[kXQuads], uint c) {
   return sum;
 }
 
-// The row of the result. Only experts' products have several, in workgroups of their own.
-#ifdef EXPERTS
+// The row of the result. Experts' products and those of F32, which routers have, may have several, in
+// workgroups of their own.
+#if defined(EXPERTS)
 #define TEAM_ROW gl_WorkGroupID.y
 #define TEAM_X x_row
+#elif defined(WEIGHT_F32)
+#define TEAM_ROW gl_WorkGroupID.y
+#define TEAM_X params.x + uint64_t(TEAM_ROW) * (kInputs * 4)
 #else
 #define TEAM_ROW 0
 #define TEAM_X params.x
@@ -90,10 +97,8 @@ void main() {
     [[unroll]] for (uint c = 0; c < kChunks; ++c) w[o * kChunks + c] = weight_at(addresses, o, c, chunk);
   vec4 norm[kXQuads];
   [[unroll]] for (uint i = 0; i < kXQuads; ++i)
-#ifdef EXPERTS
-    norm[i] = vec4(1.0);
-#else
     if (kNorm != 0) norm[i] = F32x4(params.norm_weight).at[lane_quad(i, team_lane)];
+#ifndef EXPERTS
   chain_wait_fresh();
 #endif
   vec4 x[kXQuads];

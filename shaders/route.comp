@@ -3,7 +3,7 @@
 // over the chosen experts e, or with kOverAll over all experts. A logit that is not a number counts as
 // the lowest.
 //
-// One workgroup of one subgroup per row; each lane has kLaneExperts experts, local size apart:
+// One workgroup of one subgroup per row:
 //   workgroups = [rows, 1, 1]
 // REQUIRES: a full subgroup, kUsed <= experts <= kLaneExperts * local size.
 #version 460
@@ -17,44 +17,24 @@ layout(constant_id = 1) const uint kUsed = 8;
 layout(constant_id = 2) const uint kLaneExperts = 4;
 layout(constant_id = 3) const uint kOverAll = 0;
 
-const float kLowest = -3.0e38;
-const float kTaken = -1.0 / 0.0;
-const uint kTakenIndex = 0xffffffffu;
+#include "common/route.glsl"
 
 void route() {
   const uint lane = gl_SubgroupInvocationID, row = gl_WorkGroupID.x;
-  float logits[kLaneExperts];
-  [[unroll]] for (uint i = 0; i < kLaneExperts; ++i) {
-    const uint expert = lane + i * gl_WorkGroupSize.x;
-    const uint place = row * params.experts + min(expert, params.experts - 1);
-    const float logit = FreshF32(params.logits).at[place];
-    logits[i] = expert >= params.experts ? kTaken : logit > kLowest ? logit : kLowest;
-  }
+  uint keys[kLaneExperts];
+  load_keys(params.logits, params.experts, row, keys);
   float weights[kUsed];
   float largest = 0.0, sum = 0.0;
   [[unroll]] for (uint k = 0; k < kUsed; ++k) {
-    float best = kTaken;
-    uint own = kTakenIndex;
-    [[unroll]] for (uint i = 0; i < kLaneExperts; ++i) {
-      if (logits[i] > best) {
-        best = logits[i];
-        own = lane + i * gl_WorkGroupSize.x;
-      }
-    }
-    const float top = subgroupMax(best);
-    const uint winner = subgroupMin(best == top ? own : kTakenIndex);
+    const LikeliestExpert best = find_likeliest(keys);
     if (k == 0) {
-      largest = top;
-      if (kOverAll != 0) {
-        [[unroll]] for (uint i = 0; i < kLaneExperts; ++i) sum += exp(logits[i] - largest);
-        sum = subgroupAdd(sum);
-      }
+      largest = best.logit;
+      if (kOverAll != 0) sum = sum_of_shares(keys, largest);
     }
-    weights[k] = exp(top - largest);
+    weights[k] = exp(best.logit - largest);
     if (kOverAll == 0) sum += weights[k];
-    if (lane == k % gl_WorkGroupSize.x) U32(params.chosen).at[row * kUsed + k] = winner;
-    [[unroll]] for (uint i = 0; i < kLaneExperts; ++i)
-      if (lane + i * gl_WorkGroupSize.x == winner) logits[i] = kTaken;
+    if (lane == k % gl_WorkGroupSize.x) U32(params.chosen).at[row * kUsed + k] = best.index;
+    take_expert(keys, best.index);
   }
   [[unroll]] for (uint k = 0; k < kUsed; ++k)
     if (lane == k % gl_WorkGroupSize.x) F32(params.weights).at[row * kUsed + k] = weights[k] / sum;

@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "engine/ops/choose_tile.h"
+#include "engine/ops/tuning/profile.h"
 
 namespace hearth {
 namespace {
@@ -49,10 +50,51 @@ ExpertProduct choose_cpu_product(const DeviceCaps& caps, const ProductShape& pro
           .gate_constant = kGateConstant};
 }
 
+// Indices of constants of the matrix-vector kernels: of all, of matvec_float, and of those with
+// teams.
+constexpr size_t kRowOutputs = 3, kRowFloatGate = 5;
+constexpr size_t kRowSubgroups = 5, kRowRounds = 6, kRowNorm = 7, kRowGate = 8, kRowTeams = 9;
+constexpr size_t kRowRoute = 10;
+constexpr size_t kSumInputs = 13;
+
+bool is_integer_kernel(const KernelPlan& kernel) {
+  return kernel.pipeline.kernel.find("_integer.") != std::string::npos;
+}
+
+// How many workgroups per tile let all workgroups run in as few full waves as possible, if
+// `at_once` run at once.
+uint32_t groups_per_tile(uint32_t tiles, uint32_t at_once) {
+  constexpr uint32_t kMostWaves = 4, kFullPercent = 90;
+  uint32_t best = 1, best_percent = 0;
+  for (uint32_t waves = 1; waves <= kMostWaves; ++waves) {
+    const uint32_t groups = waves * at_once / tiles;
+    const uint32_t percent = tiles * groups * 100 / (waves * at_once);
+    if (percent > best_percent) {
+      best = groups;
+      best_percent = percent;
+    }
+    if (percent >= kFullPercent) break;
+  }
+  return best;
+}
+
+// Divides the outputs of every tile among as many workgroups as run at once. A workgroup converts x
+// to integers first, and with experts it chooses them, so a few that stay are better than many.
+void spread_integer(const DeviceCaps& caps, uint32_t outputs, uint32_t tiles, KernelPlan& kernel) {
+  constexpr uint32_t kMostPartialBytes = 12 * 1024;
+  std::vector<uint32_t>& constants = kernel.pipeline.constants;
+  const bool large = constants[0] > tuning_profile(caps).integer.group_lanes;
+  const uint32_t at_once = multiprocessors(caps) * (large ? 1 : 2);
+  const uint32_t round_outputs = constants[kRowOutputs] * constants[kRowTeams];
+  const uint32_t rounds = divide_up(outputs, round_outputs * groups_per_tile(tiles, at_once));
+  const uint32_t most = kMostPartialBytes / (4 * constants[kRowOutputs] * constants[kRowSubgroups]);
+  constants[kRowRounds] = std::clamp(rounds, 1u, std::max(most, 1u));
+  kernel.groups.x = divide_up(outputs, round_outputs * constants[kRowRounds]);
+}
+
 // One row per tile: the matrix-vector kernel of a single row, for every pair.
 ExpertProduct choose_row_product(const DeviceCaps& caps, const ProductShape& product,
                                  uint32_t tiles) {
-  constexpr size_t kOutputs = 3, kFloatGate = 5, kTeamGate = 8, kTeams = 9, kRounds = 6;
   const MatmulPlan plan = choose_matmul(caps, {.format = product.format,
                                                .rows = 1,
                                                .inputs = product.inputs,
@@ -61,18 +103,106 @@ ExpertProduct choose_row_product(const DeviceCaps& caps, const ProductShape& pro
   ExpertProduct chosen{.kernel = plan.multiply};
   PipelineInfo& pipeline = chosen.kernel.pipeline;
   const bool teams = !pipeline.kernel.starts_with("matvec_float");
-  chosen.gate_constant = teams ? kTeamGate : kFloatGate;
-  if (product.gated && pipeline.constants[kOutputs] % 2 != 0) {
-    uint32_t& outputs = pipeline.constants[kOutputs];
+  chosen.gate_constant = teams ? kRowGate : kRowFloatGate;
+  if (teams) chosen.norm_constant = kRowNorm;
+  if (product.gated && pipeline.constants[kRowOutputs] % 2 != 0) {
+    uint32_t& outputs = pipeline.constants[kRowOutputs];
     outputs *= 2;
     const uint32_t group_outputs =
-        outputs * (teams ? pipeline.constants[kTeams] * pipeline.constants[kRounds]
+        outputs * (teams ? pipeline.constants[kRowTeams] * pipeline.constants[kRowRounds]
                          : pipeline.constants[0] / caps.subgroup_size);
     chosen.kernel.groups.x = divide_up(product.outputs, group_outputs);
   }
+  if (is_integer_kernel(chosen.kernel)) spread_integer(caps, product.outputs, tiles, chosen.kernel);
   pipeline.kernel = experts_kernel(pipeline.kernel);
   chosen.kernel.groups.y = tiles;
   return chosen;
+}
+
+// A product that adds up the experts of each row, as if their inputs were one longer row. Empty if
+// there is no kernel for it.
+std::optional<ExpertProduct> choose_row_sums(const DeviceCaps& caps, const ExpertsShape& shape) {
+  const MatmulPlan plan = choose_matmul(caps, {.format = shape.down,
+                                               .rows = 1,
+                                               .inputs = shape.used * shape.mlp_width,
+                                               .outputs = shape.width});
+  if (!is_integer_kernel(plan.multiply)) return std::nullopt;
+  ExpertProduct chosen{.kernel = plan.multiply, .gate_constant = kRowGate};
+  spread_integer(caps, shape.width, shape.rows, chosen.kernel);
+  PipelineInfo& pipeline = chosen.kernel.pipeline;
+  pipeline.constants.resize(kSumInputs + 1);
+  pipeline.constants[kSumInputs] = shape.mlp_width;
+  pipeline.kernel = variant("experts_sum_integer", shape.down);
+  chosen.kernel.groups.y = shape.rows;
+  return chosen;
+}
+
+// Indices of constants of experts_few.
+constexpr size_t kFewGate = 7, kFewRoute = 12, kFewNorm = 14;
+
+// A product of all experts of up to eight rows on matrix units, which reads each expert's weights
+// once. For MXFP4, whose bits are cheap to turn into halves and costly to turn into integers. Empty
+// if the device has no kernel for it.
+std::optional<ExpertProduct> choose_few_product(const DeviceCaps& caps, const ExpertsShape& shape,
+                                                const ProductShape& product) {
+  constexpr uint32_t kMostRows = 8, kMostExpertsInUse = 128, kLanes = 32, kStep = 128;
+  const std::optional<FewRowsTeam> team = tuning_profile(caps).few_rows.quantized;
+  if (!team || !caps.features.lane_fragments || product.format != WeightFormat::kMxfp4 ||
+      !matrix_units(caps, product.format) || shape.rows > kMostRows ||
+      shape.experts > kMostExpertsInUse)
+    return std::nullopt;
+  const uint32_t steps = divide_up(product.inputs, kStep);
+  const uint32_t subgroups =
+      std::max(divide_up(steps, divide_up(steps, team->subgroups)), kMostExpertsInUse / kLanes);
+  // Sums of two rounds, and the lists of rows and experts.
+  const uint32_t shared_bytes =
+      2 * subgroups * kLanes * 16 + (kMostRows + 1) * (shape.experts + subgroups + shape.used) * 4;
+  if (subgroups * kLanes > caps.limits.max_group_invocations ||
+      shared_bytes + 256 > caps.limits.max_shared_bytes)
+    return std::nullopt;
+  const uint32_t groups = multiprocessors(caps) * std::max(1u, team->subgroups / subgroups);
+  return ExpertProduct{
+      .kernel = {.pipeline = {.kernel = variant("experts_few", product.format),
+                              .constants = {subgroups * kLanes, kNoEpilogue, product.inputs, 1,
+                                            subgroups, 1, 1, 0, 0, shape.used, shape.experts,
+                                            divide_up(shape.experts, kLanes), 0,
+                                            shape.over_all ? 1u : 0u, 0},
+                              .subgroup_size = caps.subgroup_size},
+                 .groups = {.x = 1, .y = groups}},
+      .gate_constant = kFewGate,
+      .norm_constant = product.gated ? std::optional(kFewNorm) : std::nullopt,
+      .all_rows = true};
+}
+
+// Both products, or for one row only the first: the second then adds up the row's experts.
+void choose_few_products(const DeviceCaps& caps, const ExpertsShape& shape,
+                         const ProductShape& gate_up, const ProductShape& down, ExpertsPlan& plan) {
+  std::optional<ExpertProduct> first = choose_few_product(caps, shape, gate_up);
+  if (!first) return;
+  const std::optional<ExpertProduct> second =
+      shape.rows == 1 ? std::nullopt : choose_few_product(caps, shape, down);
+  if (shape.rows > 1 && !second) return;
+  first->kernel.pipeline.constants[kFewRoute] = 1;
+  plan.gate_up = *first;
+  if (!second) return;
+  plan.down = *second;
+  plan.halves = plan.gate_up.half_results = true;
+}
+
+// Whether the first product's workgroups should choose the experts themselves: not if most of them
+// come after others, which would have to choose again.
+bool routes_itself(const DeviceCaps& caps, const ExpertsShape& shape, const KernelPlan& gate_up) {
+  constexpr uint32_t kMostLaneExperts = 8, kMostGroups = 4;  // the latter per multiprocessor
+  return shape.experts <= kMostLaneExperts * caps.subgroup_size &&
+         gate_up.groups.x * gate_up.groups.y <= kMostGroups * multiprocessors(caps);
+}
+
+void route_in_product(const DeviceCaps& caps, const ExpertsShape& shape, KernelPlan& gate_up) {
+  std::vector<uint32_t>& constants = gate_up.pipeline.constants;
+  constants.resize(kRowRoute + 3);
+  constants[kRowRoute] = shape.used;
+  constants[kRowRoute + 1] = divide_up(shape.experts, caps.subgroup_size);
+  constants[kRowRoute + 2] = shape.over_all ? 1 : 0;
 }
 
 // The time of a tile up to a factor: that of the products, and that of loading and decoding
@@ -140,11 +270,17 @@ uint32_t cpu_tile_rows(const ExpertsShape& shape) {
 
 void plan_lists(const DeviceCaps& caps, const ExpertsShape& shape, ExpertsPlan& plan) {
   const uint32_t lanes = caps.subgroup_size;
-  plan.route = {.pipeline = {.kernel = "route",
-                             .constants = {lanes, shape.used, divide_up(shape.experts, lanes),
-                                           shape.over_all ? 1u : 0u},
-                             .subgroup_size = lanes},
-                .groups = {.x = shape.rows}};
+  const bool row_kernels = !is_cpu(caps) && plan.tile_rows == 1 && !plan.gate_up.all_rows;
+  if (row_kernels && routes_itself(caps, shape, plan.gate_up.kernel)) {
+    route_in_product(caps, shape, plan.gate_up.kernel);
+  } else if (!plan.gate_up.all_rows) {
+    plan.route =
+        KernelPlan{.pipeline = {.kernel = "route",
+                                .constants = {lanes, shape.used, divide_up(shape.experts, lanes),
+                                              shape.over_all ? 1u : 0u},
+                                .subgroup_size = lanes},
+                   .groups = {.x = shape.rows}};
+  }
   if (plan.tile_rows > 1) {
     constexpr uint32_t kMostSubgroupsOfAny = 32;  // no device guarantees more per workgroup
     const uint32_t most = std::min(1024u, kMostSubgroupsOfAny * lanes);
@@ -156,10 +292,12 @@ void plan_lists(const DeviceCaps& caps, const ExpertsShape& shape, ExpertsPlan& 
                                          .subgroup_size = lanes},
                             .groups = {.x = shape.experts}};
   }
+  if (plan.down.kernel.pipeline.kernel.starts_with("experts_sum_")) return;
   const uint32_t combine_lanes = is_cpu(caps) ? lanes : group_size(caps, 128);
-  plan.combine = {.pipeline = {.kernel = "combine_experts",
-                               .constants = {combine_lanes, shape.used, plan.group ? 1u : 0u}},
-                  .groups = {.x = divide_up(shape.width / 4, combine_lanes), .y = shape.rows}};
+  plan.combine =
+      KernelPlan{.pipeline = {.kernel = "combine_experts",
+                              .constants = {combine_lanes, shape.used, plan.group ? 1u : 0u}},
+                 .groups = {.x = divide_up(shape.width / 4, combine_lanes), .y = shape.rows}};
 }
 
 }  // namespace
@@ -181,7 +319,7 @@ ExpertScratch expert_scratch(const ExpertsPlan& plan, const ExpertsShape& shape)
   }
   if (plan.prepare) place(scratch.prepared, uint64_t{shape.rows} * shape.width * 2);
   place(scratch.hidden, positions * shape.mlp_width * (plan.halves ? 2 : 4));
-  place(scratch.results, positions * shape.width * 4);
+  if (plan.combine) place(scratch.results, positions * shape.width * 4);
   return scratch;
 }
 
@@ -199,7 +337,9 @@ ExpertsPlan choose_experts(const DeviceCaps& caps, const ExpertsShape& shape, bo
   } else if (!share) {
     plan.tiles = most_tiles(shape, 1);
     plan.gate_up = choose_row_product(caps, gate_up, plan.tiles);
-    plan.down = choose_row_product(caps, down, plan.tiles);
+    const std::optional<ExpertProduct> sums = choose_row_sums(caps, shape);
+    plan.down = sums ? *sums : choose_row_product(caps, down, plan.tiles);
+    if (!deterministic) choose_few_products(caps, shape, gate_up, down, plan);
   } else {
     bool matrices = matrix_units(caps, shape.gate_up) && matrix_units(caps, shape.down);
     std::optional<TilePair> tiles = choose_tiles(caps, shape, gate_up, down, matrices);

@@ -9,8 +9,9 @@
 namespace hearth {
 namespace {
 
-constexpr uint32_t kLanes = 32;      // per subgroup
-constexpr uint32_t kBlock = 128;     // inputs that a subgroup multiplies at a time
+constexpr uint32_t kLanes = 32;   // per subgroup
+constexpr uint32_t kBlock = 128;  // inputs that a subgroup multiplies at a time
+constexpr uint32_t kPieceInputs = 32;
 constexpr uint32_t kColumnRows = 8;  // rows of x per fragment
 constexpr uint32_t kRoundOutputs = 16;
 constexpr size_t kGateConstant = 7, kNormPartConstant = 9;
@@ -38,11 +39,12 @@ std::optional<MatmulPlan> choose_few_rows(const DeviceCaps& caps, const MatmulSh
   const uint32_t columns = divide_up(shape.rows, kColumnRows);
   const std::optional<FewRowsTeam> team = team_for(caps, shape.format, columns);
   if (!team || !caps.features.lane_fragments || !matrix_units(caps, shape.format) ||
-      shape.inputs % kBlock != 0 || team->subgroups * kLanes > caps.limits.max_group_invocations ||
+      shape.inputs % kPieceInputs != 0 ||
+      team->subgroups * kLanes > caps.limits.max_group_invocations ||
       shared_bytes(team->subgroups, columns) > caps.limits.max_shared_bytes)
     return std::nullopt;
 
-  const uint32_t blocks = shape.inputs / kBlock;
+  const uint32_t blocks = divide_up(shape.inputs, kBlock);
   const uint32_t splits = divide_up(blocks, team->subgroups * team->blocks);
   // No more subgroups than needed, but enough to store results.
   const uint32_t subgroups = std::max(divide_up(blocks, splits * team->blocks), 2 * columns);

@@ -117,6 +117,15 @@ std::optional<MatmulPlan> choose_team(const DeviceCaps& caps, const MatmulShape&
                    .groups = {.x = divide_up(shape.outputs, outputs * teams * rounds)}}};
 }
 
+// Whether a matrix of F32 weights, a router's, is so small that every row may read it again: from
+// a cache, in more workgroups and with less waiting than if rows shared what they read.
+bool reads_few_bytes(const MatmulShape& shape) {
+  constexpr uint64_t kFewBytes = 24 << 20;
+  constexpr uint32_t kFewOutputs = 1024;
+  return shape.format == WeightFormat::kF32 && shape.outputs <= kFewOutputs &&
+         uint64_t{shape.rows} * shape.outputs * shape.inputs * 4 <= kFewBytes;
+}
+
 // The most pieces of 32 elements of x that a lane of matvec_integer keeps in registers.
 constexpr uint32_t kMostPieces = 4;
 
@@ -195,6 +204,13 @@ MatmulPlan choose_matmul(const DeviceCaps& caps, const MatmulShape& shape, bool 
 
   if (shape.rows > 1 && !deterministic) {
     if (const std::optional<MatmulPlan> few = choose_few_rows(caps, shape)) return *few;
+  }
+  if (shape.rows > 1 && !deterministic && reads_few_bytes(shape)) {
+    if (std::optional<MatmulPlan> plan = choose_team(caps, shape)) {
+      plan->multiply.groups.y = shape.rows;
+      plan->norm_constant = kTeamNorm;
+      return *plan;
+    }
   }
   // Matrix units are faster from two rows on, although most of the tile is empty; compared with
   // integer dot products, from three rows on.

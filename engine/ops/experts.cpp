@@ -30,8 +30,10 @@ Status check_experts(const ExpertsPlan& plan, const Experts& op) {
   if (op.scratch.bytes < plan.scratch_bytes)
     return Error{ErrorKind::kInvalid,
                  fmt::format("these experts need {} bytes of scratch", plan.scratch_bytes)};
-  if (op.leaves_parts && plan.group)
-    return Error{ErrorKind::kInvalid, "results that are grouped by expert cannot be left"};
+  if (op.leaves_parts && (plan.group || !plan.combine))
+    return Error{ErrorKind::kInvalid, "these experts have no results of their own to be left"};
+  if (op.norm && !plan.can_norm())
+    return Error{ErrorKind::kInvalid, "these experts cannot norm their rows"};
   if (plan.tiles > kMostExpertTiles)
     return Error{ErrorKind::kInvalid,
                  fmt::format("{} tiles of experts are more than {}", plan.tiles, kMostExpertTiles)};
@@ -45,6 +47,9 @@ struct ProductRows {
   uint32_t row_pairs = 1;
   std::optional<BufferSlice> scales;
   std::optional<ExpertActivation> activation;
+  std::optional<BufferSlice> logits;  // of which it chooses the experts: writes tiles and scales
+  std::optional<ExpertNorm> norm;     // of x
+  bool sums = false;                  // adds up the experts of a row
 };
 
 uint32_t gate_kind(ExpertActivation activation) {
@@ -52,12 +57,15 @@ uint32_t gate_kind(ExpertActivation activation) {
 }
 
 Status record_expert_product(CommandRecorder& recorder, PipelineStore& pipelines,
-                             const ExpertsPlan& plan, const ExpertProduct& product,
-                             const ExpertWeights& weights, const BufferSlice& tiles,
-                             const ProductRows& rows, uint32_t inputs, uint32_t outputs) {
+                             const ExpertsPlan& plan, const ExpertsShape& shape,
+                             const ExpertProduct& product, const ExpertWeights& weights,
+                             const BufferSlice& tiles, const ProductRows& rows, uint32_t inputs,
+                             uint32_t outputs) {
   PipelineInfo info = product.kernel.pipeline;
-  info.constants[kEpilogueConstant] =
-      (weights.bias ? params::kEpilogueBias : 0) | (rows.scales ? params::kEpilogueScale : 0);
+  const bool routes = rows.logits.has_value();
+  info.constants[kEpilogueConstant] = (weights.bias ? params::kEpilogueBias : 0) |
+                                      (rows.scales && !routes ? params::kEpilogueScale : 0);
+  if (rows.norm) info.constants[*product.norm_constant] = 1;
   if (rows.activation) {
     info.constants[product.gate_constant] = gate_kind(*rows.activation);
     if (product.half_results) info.constants[product.gate_constant + 1] = 1;
@@ -68,6 +76,8 @@ Status record_expert_product(CommandRecorder& recorder, PipelineStore& pipelines
   const BufferSlice scales = rows.scales.value_or(tiles);
   const BufferSlice bias = weights.bias.value_or(tiles);
   const BufferSlice table = weights.table.value_or(weights.matrices);
+  const BufferSlice logits = rows.logits.value_or(tiles);
+  const BufferSlice norm_weight = rows.norm ? rows.norm->weight : weights.matrices;
   const params::Experts params{
       .weight = weights.stride_bytes != 0 ? weights.matrices.address() : table.address(),
       .x = rows.x.address(),
@@ -76,23 +86,30 @@ Status record_expert_product(CommandRecorder& recorder, PipelineStore& pipelines
       .tiles = tiles.address(),
       .sources = sources.address(),
       .scales = scales.address(),
+      .logits = logits.address(),
+      .norm_weight = norm_weight.address(),
       .weight_stride = weights.stride_bytes,
-      .rows = plan.positions(),
+      .rows = rows.sums || product.all_rows ? shape.rows : plan.positions(),
       .inputs = inputs,
       .outputs = outputs,
-      .row_pairs = rows.sources ? 0 : rows.row_pairs};
-  recorder.dispatch({.pipeline = *pipeline,
-                     .push = params,
-                     .groups = product.kernel.groups,
-                     .accesses = {reads(weights.matrices), reads(table), reads(bias), reads(tiles),
-                                  reads(sources), reads(scales), reads(rows.x), writes(rows.y)}});
+      .row_pairs = rows.sources ? 0 : rows.row_pairs,
+      .experts = shape.experts,
+      .epsilon = rows.norm ? rows.norm->epsilon : 0};
+  recorder.dispatch(
+      {.pipeline = *pipeline,
+       .push = params,
+       .groups = product.kernel.groups,
+       .accesses = {reads(weights.matrices), reads(table), reads(bias),
+                    routes ? writes(tiles) : reads(tiles), reads(sources),
+                    routes ? writes(scales) : reads(scales), reads(logits), reads(norm_weight),
+                    reads(rows.x), rows.sums ? reads_writes(rows.y) : writes(rows.y)}});
   return {};
 }
 
 }  // namespace
 
 std::optional<PartsPlan> plan_expert_parts(const ExpertsPlan& plan, const ExpertsShape& shape) {
-  if (plan.group) return std::nullopt;
+  if (plan.group || !plan.combine) return std::nullopt;
   const ExpertScratch::Part& results = expert_scratch(plan, shape).results;
   return PartsPlan{.offset = results.offset,
                    .bytes = results.bytes,
@@ -111,14 +128,16 @@ Status record_experts(CommandRecorder& recorder, PipelineStore& pipelines, const
   };
   const BufferSlice chosen = part(places.chosen), weights = part(places.weights);
 
-  HEARTH_ASSIGN(const Pipeline* route, pipelines.get(plan.route.pipeline));
-  recorder.dispatch({.pipeline = *route,
-                     .push = params::Route{.logits = op.logits.address(),
-                                           .chosen = chosen.address(),
-                                           .weights = weights.address(),
-                                           .experts = shape.experts},
-                     .groups = plan.route.groups,
-                     .accesses = {reads(op.logits), writes(chosen), writes(weights)}});
+  if (plan.route) {
+    HEARTH_ASSIGN(const Pipeline* route, pipelines.get(plan.route->pipeline));
+    recorder.dispatch({.pipeline = *route,
+                       .push = params::Route{.logits = op.logits.address(),
+                                             .chosen = chosen.address(),
+                                             .weights = weights.address(),
+                                             .experts = shape.experts},
+                       .groups = plan.route->groups,
+                       .accesses = {reads(op.logits), writes(chosen), writes(weights)}});
+  }
 
   // Without groups, tile p is pair p.
   BufferSlice tiles = chosen, scales = weights, pair_places = chosen;
@@ -155,26 +174,36 @@ Status record_experts(CommandRecorder& recorder, PipelineStore& pipelines, const
          .groups = plan.prepare->groups,
          .accesses = {reads(op.x), writes(x)}});
   }
-  const BufferSlice hidden = part(places.hidden), results = part(places.results);
-  HEARTH_TRY(record_expert_product(recorder, pipelines, plan, plan.gate_up, op.gate_up, tiles,
-                                   {.x = x,
-                                    .y = hidden,
-                                    .sources = sources,
-                                    .row_pairs = shape.used,
-                                    .activation = shape.activation},
-                                   shape.width, 2 * shape.mlp_width));
-  HEARTH_TRY(record_expert_product(recorder, pipelines, plan, plan.down, op.down, tiles,
+  const BufferSlice hidden = part(places.hidden);
+  ProductRows first{.x = x,
+                    .y = hidden,
+                    .sources = sources,
+                    .row_pairs = shape.used,
+                    .activation = shape.activation,
+                    .norm = op.norm};
+  if (!plan.route) {
+    first.logits = op.logits;
+    first.scales = scales;
+  }
+  HEARTH_TRY(record_expert_product(recorder, pipelines, plan, shape, plan.gate_up, op.gate_up,
+                                   tiles, first, shape.width, 2 * shape.mlp_width));
+  if (!plan.combine)
+    return record_expert_product(
+        recorder, pipelines, plan, shape, plan.down, op.down, tiles,
+        {.x = hidden, .y = op.y, .row_pairs = shape.used, .scales = scales, .sums = true},
+        shape.mlp_width, shape.width);
+  const BufferSlice results = part(places.results);
+  HEARTH_TRY(record_expert_product(recorder, pipelines, plan, shape, plan.down, op.down, tiles,
                                    {.x = hidden, .y = results, .scales = scales}, shape.mlp_width,
                                    shape.width));
-
   if (op.leaves_parts) return {};
-  HEARTH_ASSIGN(const Pipeline* combine, pipelines.get(plan.combine.pipeline));
+  HEARTH_ASSIGN(const Pipeline* combine, pipelines.get(plan.combine->pipeline));
   recorder.dispatch({.pipeline = *combine,
                      .push = params::CombineExperts{.x = results.address(),
                                                     .places = pair_places.address(),
                                                     .y = op.y.address(),
                                                     .width = shape.width},
-                     .groups = plan.combine.groups,
+                     .groups = plan.combine->groups,
                      .accesses = {reads(results), reads(pair_places), reads_writes(op.y)}});
   return {};
 }

@@ -8,8 +8,8 @@
 //
 // Everything is decided on the device, so a recorded step can be replayed: dispatches are sized for
 // the worst case, and workgroups look up their expert. With few rows a tile is one pair of a row
-// and an expert; with more, pairs are grouped by expert first, so that an expert's weights are read
-// once.
+// and an expert, for which the first product's workgroups may choose the expert themselves; with
+// more, pairs are grouped by expert first, so that an expert's weights are read once.
 //
 // Usage: choose_experts() once per bucket; record_experts() once per layer of it.
 #pragma once
@@ -45,17 +45,22 @@ struct ExpertProduct {
   KernelPlan kernel;
   size_t gate_constant = 0;   // the constant that turns gates on
   bool half_results = false;  // with gates; the next constant
+  // The constant that makes it apply an RMS norm to x first, if it can.
+  std::optional<size_t> norm_constant = {};
+  bool all_rows = false;  // workgroups have all rows of a step instead of tiles
 };
 
 struct ExpertsPlan {
-  KernelPlan route;
+  std::optional<KernelPlan> route;    // chooses the experts, if the first product does not
   std::optional<KernelPlan> group;    // if tiles have several rows
   std::optional<KernelPlan> prepare;  // converts x to f16, which the products then read
   ExpertProduct gate_up, down;
-  KernelPlan combine;
+  // Adds up a row's experts; without it, the second product does.
+  std::optional<KernelPlan> combine;
   bool halves = false;  // x and the rows between the products are f16
   uint32_t tile_rows = 1, tiles = 0;
 
+  bool can_norm() const { return gate_up.norm_constant.has_value(); }
   uint32_t positions() const { return tiles * tile_rows; }
   uint64_t scratch_bytes = 0;
 };
@@ -75,6 +80,12 @@ struct ExpertWeights {
 // Kernels read whole fragments of biases.
 inline constexpr uint64_t kBiasPadBytes = 64;
 
+// An RMS norm of x, as rms_norm applies it.
+struct ExpertNorm {
+  BufferSlice weight;  // [width] f32
+  float epsilon = 0;
+};
+
 struct Experts {
   BufferSlice x;          // [rows, width] f32
   BufferSlice logits;     // [rows, experts] f32
@@ -85,10 +96,12 @@ struct Experts {
   // Leaves each expert's result in the scratch memory, as plan_expert_parts() says, instead of
   // adding them to y.
   bool leaves_parts = false;
+  std::optional<ExpertNorm> norm = {};  // applied to x first; needs plan.can_norm()
   ExpertsShape shape;
 };
 
-// Where the results are that the next op can add up; empty if they are grouped by expert. Pure.
+// Where the results are that the next op can add up; empty if they are grouped by expert, or if the
+// second product adds them up. Pure.
 std::optional<PartsPlan> plan_expert_parts(const ExpertsPlan& plan, const ExpertsShape& shape);
 
 // Records the kernels. Fails if they do not support the shape, if scratch memory is too small, or

@@ -87,7 +87,9 @@ std::string formula(const PlannedExperts& experts) {
   return fmt::format(
       "{} {} {} of {} experts({})",
       experts.parts ? partial_sums(*experts.parts) : std::string(value_name(experts.op.y)),
-      experts.parts ? "=" : "+=", shape.used, shape.experts, value_name(experts.op.x));
+      experts.parts ? "=" : "+=", shape.used, shape.experts,
+      experts.norm ? fmt::format("norm({})", value_name(experts.op.x))
+                   : std::string(value_name(experts.op.x)));
 }
 
 std::string formula(const PlannedPick& pick) {

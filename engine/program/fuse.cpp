@@ -199,6 +199,7 @@ StepPlan fuse(const FuseInput& input, std::span<const Op> ops) {
     write_preferred_forms(step.attention, step.ops);
     gate_in_products(step.ops);
     norm_in_products(step.ops);
+    norm_in_experts(step.ops);
     share_norms(step.ops);
     rope_in_attention(step.attention, step.ops);
   }

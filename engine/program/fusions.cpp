@@ -83,6 +83,13 @@ bool can_share_norm(const PlannedProduct& product) {
   return product.segments.size() == 1 && product.segments.front().plan.norm_part_constant;
 }
 
+// Whether the product can norm its rows itself.
+bool can_norm(const PlannedProduct& product) {
+  return std::ranges::all_of(product.segments, [](const MatmulChoice& choice) {
+    return choice.plan.norm_constant.has_value();
+  });
+}
+
 // The last norm of `value` before op `index` in its layer; empty if there is none.
 std::optional<size_t> norm_before(const PlannedOps& ops, size_t index, Value value) {
   const uint32_t layer = ops[index].layer;
@@ -205,16 +212,31 @@ void norm_in_products(PlannedOps& ops) {
   std::vector<size_t> normed;
   for (size_t i = 0; i + 1 < ops.size(); ++i) {
     const PlannedNorm* norm = ops[i].as<PlannedNorm>();
-    if (norm == nullptr || norm->addend || ops[i].rows != 1) continue;
+    if (norm == nullptr || norm->addend) continue;
     PlannedProduct* product = only_reader(ops, i, norm->op.y);
     if (product == nullptr || product != ops[i + 1].as<PlannedProduct>()) continue;
-    if (!std::ranges::all_of(product->segments, [](const MatmulChoice& choice) {
-          return choice.plan.norm_constant.has_value();
-        }))
-      continue;
+    if (!can_norm(*product)) continue;
     product->norm = RowNorm{.weight = norm->op.weight, .epsilon = norm->op.epsilon};
     product->op.x = norm->op.x;
     product->form = RowForm::kFloats;
+    normed.push_back(i);
+  }
+  remove(ops, normed);
+}
+
+void norm_in_experts(PlannedOps& ops) {
+  std::vector<size_t> normed;
+  for (size_t i = 0; i + 2 < ops.size(); ++i) {
+    const PlannedNorm* norm = ops[i].as<PlannedNorm>();
+    PlannedProduct* router = ops[i + 1].as<PlannedProduct>();
+    PlannedExperts* experts = ops[i + 2].as<PlannedExperts>();
+    if (norm == nullptr || norm->addend || router == nullptr || experts == nullptr ||
+        router->op.x != norm->op.y || experts->op.x != norm->op.y ||
+        readers_of(ops, i, norm->op.y).size() != 2 || !experts->plan.can_norm() ||
+        !can_norm(*router))
+      continue;
+    router->norm = experts->norm = RowNorm{.weight = norm->op.weight, .epsilon = norm->op.epsilon};
+    router->op.x = experts->op.x = norm->op.x;
     normed.push_back(i);
   }
   remove(ops, normed);

@@ -28,8 +28,11 @@ void write_preferred_forms(const AttentionPlan& attention, PlannedOps& ops);
 // A product of gate and up also combines them.
 void gate_in_products(PlannedOps& ops);
 
-// A product of a single row norms the row itself.
+// A product of a single row, or one whose workgroups have a row each, norms its rows itself.
 void norm_in_products(PlannedOps& ops);
+
+// A router and its experts norm their rows themselves.
+void norm_in_experts(PlannedOps& ops);
 
 // Two products of one layer share the norm between them, if a norm of the same rows came before.
 void share_norms(PlannedOps& ops);

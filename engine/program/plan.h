@@ -51,7 +51,7 @@ struct SharedNorm {
   float epsilon = 0;
 };
 
-// A norm that a product does itself, of its single row.
+// A norm that a product does itself, each workgroup that of its row.
 struct RowNorm {
   WeightName weight;
   float epsilon = 0;
@@ -101,6 +101,7 @@ struct PlannedExperts {
   ExpertsOp op;  // with its complete shape
   ExpertsPlan plan;
   bool has_gate_up_bias = false, has_down_bias = false;
+  std::optional<RowNorm> norm = {};     // of x
   std::optional<PartsPlan> parts = {};  // leaves each expert's result, which the next op adds up
 };
 

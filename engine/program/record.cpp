@@ -192,6 +192,8 @@ class PlanRecorder {
 
   Status record(const PlannedExperts& experts) {
     const ExpertsShape& shape = experts.op.shape;
+    std::optional<ExpertNorm> norm;
+    if (experts.norm) norm = {weight(experts.norm->weight), experts.norm->epsilon};
     return record_experts(recorder_, pipelines_, experts.plan,
                           {.x = rows_of(experts.op.x, shape.width),
                            .logits = rows_of(experts.op.routed, shape.experts),
@@ -200,6 +202,7 @@ class PlanRecorder {
                            .down = buffers_.experts(experts.op.down, experts.op.down_bias),
                            .scratch = buffers_.matmul_scratch,
                            .leaves_parts = experts.parts.has_value(),
+                           .norm = norm,
                            .shape = shape});
   }
 

@@ -1,6 +1,7 @@
 // What lets the matmul kernels compute experts' products (params/experts.h), when they are compiled with
 // EXPERTS: the matrix of a tile's expert, the rows of x of its positions, and the epilogue. Otherwise
-// the names stand for the one matrix and its rows.
+// the names stand for the one matrix and its rows. Kernels in which a tile is one pair of a row and an
+// expert define EXPERT_ROWS, those that add up the experts of a row EXPERT_SUMS as well.
 #ifndef HEARTH_EXPERTS_GLSL
 #define HEARTH_EXPERTS_GLSL
 
@@ -16,14 +17,67 @@ layout(buffer_reference, std430, buffer_reference_align = 8) readonly buffer Add
 uint expert = 0;              // of this workgroup's tile
 uint64_t expert_weights = 0;  // where its matrix begins
 
+uint64_t matrix_of(uint of_expert) {
+  return params.weight_stride != 0 ? params.weight + of_expert * params.weight_stride
+                                   : Addresses(params.weight).at[of_expert];
+}
+
+#if defined(EXPERT_ROWS) && !defined(EXPERT_SUMS)
+layout(constant_id = 10) const uint kRouteUsed = 0;  // experts per row, chosen here; 0: see tiles
+layout(constant_id = 11) const uint kLaneExperts = 1;
+layout(constant_id = 12) const uint kOverAll = 0;  // scales are shares of all experts
+#include "common/route.glsl"
+
+// Chooses the experts of the tile's row, of which the tile has one. Every subgroup does it for itself, so
+// no kernel needs to run before this one only to choose. The first of the tile's workgroups writes down the
+// expert and its scale.
+uint route_tile(uint tile) {
+  const uint row = tile / kRouteUsed, own_place = tile % kRouteUsed;
+  uint keys[kLaneExperts];
+  load_keys(params.logits, params.experts, row, keys);
+  uint own = 0;
+  float own_share = 0.0, largest = 0.0, sum = 0.0;
+  [[dont_unroll]] for (uint k = 0; k < kRouteUsed; ++k) {
+    const LikeliestExpert best = find_likeliest(keys);
+    if (k == 0) {
+      largest = best.logit;
+      if (kOverAll != 0) sum = sum_of_shares(keys, largest);
+    }
+    const float share = exp(best.logit - largest);
+    if (kOverAll == 0) sum += share;
+    if (k == own_place) {
+      own = best.index;
+      own_share = share;
+    }
+    take_expert(keys, best.index);
+  }
+  if (gl_WorkGroupID.x == 0 && gl_SubgroupID == 0 && gl_SubgroupInvocationID == 0) {
+    U32(params.tiles).at[tile] = own;
+    F32(params.scales).at[tile] = own_share / sum;
+  }
+  return own;
+}
+#endif
+
 // Finds the tile's expert, after waiting for the kernel that chose it. False if the tile is empty: the
 // kernel then ends with chain_done().
 bool begin_expert(uint tile) {
+#ifdef EXPERT_FRESH_X
+  chain_wait_fresh();
+#else
   chain_wait();
+#endif
+#if defined(EXPERT_ROWS) && !defined(EXPERT_SUMS)
+  if (kRouteUsed != 0) {
+    expert = route_tile(tile);
+  } else {
+    expert = FreshU32(params.tiles).at[tile];
+  }
+#else
   expert = FreshU32(params.tiles).at[tile];
+#endif
   if (expert == kNoExpert) return false;
-  expert_weights = params.weight_stride != 0 ? params.weight + expert * params.weight_stride
-                                             : Addresses(params.weight).at[expert];
+  expert_weights = matrix_of(expert);
   return true;
 }
 
@@ -48,7 +102,13 @@ vec4 gate_up(vec4 gate, vec4 up, uint kind) {
 }
 
 #define EXPERT_WEIGHTS expert_weights
+#ifdef EXPERT_SUMS
+#define X_ROW(row) (row)
+#define X_INPUTS (params.row_pairs * params.inputs)
+#else
 #define X_ROW(row) source_row(row)
+#define X_INPUTS params.inputs
+#endif
 #define GATED(gate, up) gate_up(vec4(gate), vec4(up), kGate).x
 #define GATED_QUAD(gate, up) gate_up(gate, up, kGate)
 
@@ -56,6 +116,7 @@ vec4 gate_up(vec4 gate, vec4 up, uint kind) {
 
 #define EXPERT_WEIGHTS params.weight
 #define X_ROW(row) (row)
+#define X_INPUTS params.inputs
 #define GATED(gate, up) activate(gate, kGate == kGateGelu) * up
 #define GATED_QUAD(gate, up) activate(gate, kGate == kGateGelu) * up
 

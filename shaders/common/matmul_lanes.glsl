@@ -5,6 +5,7 @@
 #extension GL_EXT_shader_explicit_arithmetic_types_float16 : require
 #include "common/kernel.glsl"
 #define LOAD_HALVES_SINGLY  // see quant/piece.h
+#define SUBNORMAL_HALVES    // see common/weight_chunk_f16.glsl
 #include "quant/glsl.h"
 #include "weight_format.h"
 #include "common/activation.glsl"

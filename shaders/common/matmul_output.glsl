@@ -6,7 +6,27 @@
 // the subgroup even if control flow skips it, and would read address 0.
 layout(constant_id = 1) const uint kEpilogue = 0;
 #include "common/experts.glsl"
-#ifdef EXPERTS
+#if defined(EXPERT_SUMS)
+
+// The row so far, and the biases of its experts. They are loaded while weights are on their way.
+float load_residual(uint row, uint n) {
+  row = min(row, params.rows - 1);
+  n = min(n, params.outputs - 1);
+  float sum = FreshF32(params.y).at[row * params.outputs + n];
+  if ((kEpilogue & kEpilogueBias) != 0) {
+    for (uint pair = row * params.row_pairs; pair < (row + 1) * params.row_pairs; ++pair)
+      sum += FreshF32(params.scales).at[pair] *
+             F32(params.bias).at[FreshU32(params.tiles).at[pair] * params.outputs + n];
+  }
+  return sum;
+}
+
+float store_output(uint row, uint n, float value, float residual) {
+  F32(params.y).at[row * params.outputs + n] = value + residual;
+  return value + residual;
+}
+
+#elif defined(EXPERTS)
 
 float load_residual(uint row, uint n) { return 0.0; }
 vec4 load_residual_quad(uint row, uint n) { return vec4(0.0); }

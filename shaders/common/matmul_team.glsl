@@ -1,4 +1,5 @@
-// The body of matmul_team.comp, which describes it, and of matmul_team_emulated.comp.
+// The body of matmul_team.comp, which describes it, and of matmul_team_emulated.comp. With EXPERTS it is that
+// of experts_few (common/experts_few.glsl).
 #ifndef HEARTH_MATMUL_TEAM_GLSL
 #define HEARTH_MATMUL_TEAM_GLSL
 #include "common/matmul_lanes.glsl"
@@ -11,8 +12,10 @@ layout(constant_id = 5) const uint kRounds = 1;
 layout(constant_id = 6) const uint kColumns = 1;  // 1 or 2 fragments of x
 layout(constant_id = 7) const uint kGate = kGateNone;
 layout(constant_id = 8) const uint kHalfResults = 0;  // 1: y is f16; only with gates
+#ifndef EXPERTS
 layout(constant_id = 9) const uint kNorm = kNormNone;
 layout(constant_id = 10) const uint kNormWorkgroups = 1;  // workgroups of the product that started the norm
+#endif
 
 // Here weights are the fragments of 16 rows (A), and x, in columns of 8 rows, the others (B). A lane has
 // weights of two outputs that are 8 apart, or of a gate and its up.
@@ -27,47 +30,54 @@ const uint kStep = 4 * kLaneVecs * kVecHalves;  // inputs
 const bool kInterleaved = kChunkWeights == kVecHalves;
 const uint kOutputChunks = kLaneVecs / kChunkVecs;  // per step and output
 
-// A subgroup's part of k. Steps past the end are clamped to the last, so that loads stay in bounds; x
-// is 0 for them.
-const uint kRowSteps = kInputs / kStep;
+// A subgroup's part of k. Chunks past the end of a row are clamped to the last, so that loads stay in
+// bounds; x is 0 for them.
+const uint kRowSteps = (kInputs + kStep - 1) / kStep, kRowChunks = kInputs / kChunkWeights;
+const uint kRowVecs = kInputs / kVecHalves;
 const uint kKSplits = kSplits * kSubgroups;
 const uint kSteps = (kRowSteps + kKSplits - 1) / kKSplits;
-const bool kWhole = kRowSteps % kKSplits == 0;
+const bool kWhole = kInputs % (kStep * kKSplits) == 0;
 const uint kColumnVecs = kSteps * kLaneVecs, kXVecs = kColumns * kColumnVecs;
 const uint kLaneChunks = kSteps * kOutputChunks;  // per output
 
 uint k_split() { return gl_WorkGroupID.z * kSubgroups + subgroup_id(); }
-bool past_end(uint step) { return !kWhole && k_split() * kSteps + step >= kRowSteps; }
-uint own_step(uint step) { return past_end(step) ? kRowSteps - 1 : k_split() * kSteps + step; }
+uint own_step(uint step) { return k_split() * kSteps + step; }
 
 uint result_count() { return kGate == kGateNone ? params.outputs : params.outputs / 2; }
+#ifndef EXPERTS
 uint first_result(uint round) { return (gl_WorkGroupID.y * kRounds + round) * kRoundResults; }
+#endif
 
 // The lane's u-th chunk in a row of weights.
 uint chunk_in_row(uint u) {
-  return (own_step(u / kOutputChunks) * kOutputChunks + u % kOutputChunks) * 4 + lane_id() % 4;
+  const uint chunk = (own_step(u / kOutputChunks) * kOutputChunks + u % kOutputChunks) * 4 + lane_id() % 4;
+  return kWhole ? chunk : min(chunk, kRowChunks - 1);
 }
 
-// The lane's v-th vec in a row of x.
+// The lane's v-th vec in a row of x; it may be past the end.
 uint vec_in_row(uint v) {
   const uint lane = lane_id() % 4, i = v % kLaneVecs;
   return own_step(v / kLaneVecs) * 4 * kLaneVecs + (kInterleaved ? i * 4 + lane : lane * kLaneVecs + i);
 }
 
+#ifndef EXPERTS
 void load_x(out uvec4 x[kXVecs]) {
   [[unroll]] for (uint i = 0; i < kXVecs; ++i) {
     const uint row = min(i / kColumnVecs * kColumnRows + lane_id() / 4, params.rows - 1);
     const uint v = i % kColumnVecs;
-    x[i] = FreshU32x4(params.x).at[row * (kInputs / kVecHalves) + vec_in_row(v)];
-    if (past_end(v / kLaneVecs)) x[i] = uvec4(0);
+    const uint vec = vec_in_row(v);
+    x[i] = FreshU32x4(params.x).at[row * kRowVecs + (kWhole ? vec : min(vec, kRowVecs - 1))];
+    if (!kWhole && vec >= kRowVecs) x[i] = uvec4(0);
   }
 }
+#endif
 
 // Weights of the lane's two outputs.
 struct Weights {
   RawChunk upper[kLaneChunks], lower[kLaneChunks];
 };
 
+#ifndef EXPERTS
 // Where their rows begin in a round, in chunks. After the last round there is nothing to load, but
 // skipping the loads would create two code paths, and loads in flight are waited for where paths join.
 // So all lanes load the first row again, which is in a cache.
@@ -78,6 +88,7 @@ uvec2 weight_rows(uint round) {
   if (round == kRounds) outputs = uvec2(0);
   return outputs * (kInputs / kChunkWeights);
 }
+#endif
 
 // Float formats are loaded at constant offsets from one address, so that loads need no address
 // arithmetic.
@@ -148,6 +159,9 @@ void store_half(uint64_t to, uint place, float value) {
   Half(to).at[place] = uint16_t(packHalf2x16(nearest_half(vec4(value)).xy));
 }
 
+#ifdef EXPERTS
+#include "common/experts_few.glsl"
+#else
 #include "common/matmul_norm.glsl"
 
 struct Results {
@@ -245,4 +259,5 @@ void main() {
   chain_done();
 }
 
+#endif
 #endif

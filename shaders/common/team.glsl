@@ -79,13 +79,9 @@ void stage_squares(float own) {
 
 // The norm's scale. The first `subgroups` subgroups together have all of x.
 float norm_scale(uint subgroups) {
-#ifdef EXPERTS
-  return 1.0;  // kNorm is 0
-#else
   float squares = 0.0;
   [[unroll]] for (uint s = 0; s < subgroups; ++s) squares += squares_of[s];
   return inversesqrt(squares / float(params.inputs) + params.epsilon);
-#endif
 }
 
 float team_sum(uint round, uint team, uint o, uint r) {

@@ -16,13 +16,41 @@ RawChunk load_raw_chunk(Planes planes, uint index) { return load_piece(planes, i
 #endif
 const uint kChunkVecs = kChunkWeights / kVecHalves;
 
+// MXFP4's bits are moved into halves, where devices compute with subnormal halves: those of which a kernel
+// knows the fragments.
+#if defined(WEIGHT_MXFP4) && defined(SUBNORMAL_HALVES)
+#define DECODE_TINY_FLOATS
+#endif
+
 // Quantized weights are decoded in f16, where conversions are cheap, and multiplied by this, so that
 // scales are not subnormal halves.
 #ifdef FORMAT_IS_FLOAT
 const float kDecodeScale = 1.0;
+#elif defined(DECODE_TINY_FLOATS)
+// Smaller, because of kTinyScale below: with it, weights up to 48 are right.
+const float kDecodeScale = 0.25;
 #else
 const float kDecodeScale = 64.0;
+#endif
 
+#if defined(DECODE_TINY_FLOATS)
+// A four-bit float has one bit of sign, two of exponent and one of mantissa, and so has a half whose other
+// bits are 0: the same number, subnormals included, times 2^-14.
+const float kTinyScale = 16384.0;
+
+// The four bits below bit 4 * (4 - `place`) of both halves of a word. Shifts to the left, because NVIDIA's
+// multipliers can do those.
+uint tiny_pair(uint bits, uint place) {
+  const uint rest = place == 0 ? bits >> 3 : bits << (4 * place - 3);
+  return (bits << (4 * place) & 0x80008000u) | (rest & 0x0e000e00u);
+}
+
+// Weights 0 to 3 or, with `place` 0 instead of 1, 16 to 19 of the interleaved word `quants`.
+uvec2 decode_tiny(uint quants, uint place, f16vec2 scale) {
+  return uvec2(packFloat2x16(unpackFloat2x16(tiny_pair(quants, 2 + place)) * scale),
+               packFloat2x16(unpackFloat2x16(tiny_pair(quants, place)) * scale));
+}
+#elif !defined(FORMAT_IS_FLOAT)
 // Bytes 0 and 2 of `bytes`, signed bytes that come xor 128, minus kCentre: the half 1024 + n has the
 // integer n in its low bits. In an interleaved word (quant/piece.h) they are neighbours.
 f16vec2 byte_pair(uint bytes) {
@@ -58,6 +86,14 @@ void decode_chunk(RawChunk chunk, uint index, out uvec4 halves[kChunkVecs]) {
   halves[0] = pack_halves(
       within_half(uintBitsToFloat(uvec4(even.x, odd.x, even.y, odd.y))),
       within_half(uintBitsToFloat(uvec4(even.z, odd.z, even.w, odd.w))));
+#elif defined(DECODE_TINY_FLOATS)
+  const f16vec2 scale =
+      f16vec2(float16_t(2.0 * kTinyScale * kDecodeScale * exponent_scale(piece_exponent(chunk, index))));
+  [[unroll]] for (uint v = 0; v < kChunkVecs; ++v) {
+    const uint place = v < 2 ? 1 : 0, word = v % 2 * 2;
+    halves[v] = uvec4(decode_tiny(chunk.quants[word], place, scale),
+                      decode_tiny(chunk.quants[word + 1], place, scale));
+  }
 #elif defined(WEIGHT_Q4_K)
   const vec2 pair = scale_and_offset(chunk.header, index & 7u) * kDecodeScale;
   const f16vec2 scale = f16vec2(float16_t(pair.x));

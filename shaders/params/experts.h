@@ -11,6 +11,11 @@
 //   y[p, n] = gate(sum[p, n] + bias[n], sum[p, n + outputs / 2] + bias[n + outputs / 2])
 // Positions are pairs of a row and one of its experts, either in the order of rows or, if tiles have
 // several rows, grouped by expert (group_experts.comp).
+//
+// Kernels in which a tile is a position can choose the experts themselves (kRouteUsed) and apply the RMS
+// norm to x first (kNorm). Kernels of sums add up all experts of a row, y has a row per row of x:
+//   y[r, n] += sum over positions p of row r of
+//              (sum over k of weight[expert(p), n, k] * x[p, k] + bias[expert(p), n]) * scale[p]
 HEARTH_CONSTANT(kEpilogueScale, 8u)
 HEARTH_CONSTANT(kGateLimited, 3u)
 // With kGateSilu, gate(g, u) = silu(g) * u; with kGateLimited
@@ -21,14 +26,18 @@ HEARTH_PARAMS(Experts)
   address x;        // [rows, inputs] f32, or f16 as half_rows writes it
   address y;        // [positions, outputs] f32; with gates [positions, outputs / 2], f32 or f16
   address bias;     // [experts, outputs] f32
-  address tiles;    // [tiles] u32: the expert of each tile, or kNoExpert
+  address tiles;    // [tiles] u32: the expert of each tile, or kNoExpert. Written with kRouteUsed
   address sources;  // [positions] u32: the row of x of each position; only if row_pairs is 0
-  address scales;   // [positions] f32
+  address scales;   // [positions] f32. Written with kRouteUsed, as route.comp says
+  address logits;   // [rows, experts] f32; only with kRouteUsed
+  address norm_weight;     // [inputs] f32; only with kNorm
   uint64_t weight_stride;  // bytes from expert to expert
   uint rows;        // positions
   uint inputs;
   uint outputs;
   uint row_pairs;   // position p has row p / row_pairs of x; 0: sources[p]
+  uint experts;     // only with kRouteUsed
+  float epsilon;    // only with kNorm
 HEARTH_PARAMS_END
 
 #endif

@@ -67,9 +67,12 @@ QUANT_INLINE RawPiece load_piece(Planes planes, uint piece) {
   return raw;
 }
 
+QUANT_INLINE uint piece_exponent(RawPiece raw, uint piece) {
+  return (raw.exponents >> (8u * (piece & 1u))) & 255u;
+}
+
 QUANT_INLINE Piece decode_piece(RawPiece raw, uint piece) {
-  uint e = (raw.exponents >> (8u * (piece & 1u))) & 255u;
-  return scale_piece(mxfp4_piece(raw.quants), exponent_scale(e), 0.0f);
+  return scale_piece(mxfp4_piece(raw.quants), exponent_scale(piece_exponent(raw, piece)), 0.0f);
 }
 
 QUANT_INLINE Piece unpack_piece(Planes planes, uint piece) {

@@ -155,9 +155,10 @@ QUANT_INLINE vec2 scale_and_offset(uvec4 header, uint index) {
 // transpose_bits transposes the 8x8 bits formed by the same byte of eight words, which converts words to
 // slices and back; nibble_slices does it for the four low slices.
 
-// Exchanges the bits of a that are `distance` above each masked bit with the masked bits of b.
+// Exchanges the bits of a that are `distance` above each masked bit with the masked bits of b. REQUIRES:
+// mask << distance == ~mask, so that each result is one shift and one selection of bits.
 QUANT_INLINE uvec2 exchange_bits(uint a, uint b, int distance, uint mask) {
-  return uvec2((a & mask) | ((b & mask) << distance), ((a >> distance) & mask) | (b & ~mask));
+  return uvec2((a & mask) | ((b << distance) & ~mask), ((a >> distance) & mask) | (b & ~mask));
 }
 
 // From the 16 bytes that nibble_piece takes: component t holds bit t of every weight.

@@ -60,6 +60,19 @@ TEST(AnthropicRequest, BecomesAChat) {
           .contains("refused"));
 }
 
+// The error named a field and a place of the chat completion that the request becomes.
+TEST(AnthropicRequest, AResultWithoutItsCallIsRefusedWhereItIs) {
+  const auto answering = [](const std::string& id) {
+    return anthropic(R"({"max_tokens":5,"messages":[{"role":"user","content":"Hi"},
+        {"role":"assistant","content":[{"type":"tool_use","id":"a","name":"f","input":{}}]},
+        {"role":"user","content":[{"type":"tool_result","tool_use_id":"a","content":"1"},
+                                  {"type":"tool_result","tool_use_id":")" +
+                     id + R"(","content":"2"}]}]})");
+  };
+  EXPECT_EQ(answering("zz")["refused"], "messages[2].content[1].tool_use_id");
+  EXPECT_EQ(answering("a")["messages"].back()["tool_call_id"], "a");
+}
+
 TEST(AnthropicRequest, RefusesByName) {
   const auto with = [](const std::string& fields) {
     return R"({"max_tokens":5,"messages":[{"role":"user","content":"Hi"}],)" + fields + "}";

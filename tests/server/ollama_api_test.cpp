@@ -83,6 +83,13 @@ TEST(OllamaReply, StreamsLines) {
   EXPECT_EQ(lines[6]["prompt_eval_duration"], 2000000000);
   EXPECT_EQ(lines[6]["eval_duration"], 4000000000);
   EXPECT_EQ(lines[6]["total_duration"], 8000000000);
+  // Forced tokens may come at once, and clients divide by durations.
+  GenerationEnd forced = kEnd;
+  forced.times.first_token = forced.times.last_token = forced.times.admitted;
+  const json quick =
+      json::parse(OllamaReply(OllamaCall::kChat, "m").whole(kWholeCompletion, forced));
+  EXPECT_GT(quick["prompt_eval_duration"], 0);
+  EXPECT_GT(quick["eval_duration"], 0);
   const json whole = json::parse(at_once.whole(kWholeCompletion, kEnd));
   EXPECT_EQ(whole["message"]["content"], "Let me look.");
   EXPECT_EQ(whole["message"]["thinking"], "Hmm.");

@@ -21,6 +21,10 @@ json responses(const std::string& body) {
       parse_responses_request(
           body,
           [](const std::string& id) -> std::optional<std::string> {
+            if (id == "resp_calls")
+              return R"([{"role":"user","content":"A?"},{"role":"assistant","content":null,
+                "tool_calls":[{"id":"d","type":"function",
+                               "function":{"name":"f","arguments":"{}"}}]}])";
             if (id != "resp_1") return std::nullopt;
             return R"([{"role":"user","content":"A?"},{"role":"assistant","content":"B."}])";
           }),
@@ -85,6 +89,22 @@ TEST(ResponsesRequest, RefusesByName) {
       {R"({"input":"x","store":1})", "store"},
   };
   for (const auto& [body, field] : cases) EXPECT_EQ(responses(body)["refused"], field) << body;
+}
+
+// The error named a field and a place of the chat completion that the request becomes.
+TEST(ResponsesRequest, AResultWithoutItsCallIsRefusedWhereItIs) {
+  const std::string before = R"({"input":[{"role":"user","content":"x"},
+      {"type":"function_call","call_id":"a","name":"f","arguments":"{}"},
+      {"type":"function_call","call_id":"b","name":"f","arguments":"{}"},
+      {"type":"function_call_output","call_id":")";
+  const std::string after = R"(","output":"1"}]})";
+  EXPECT_EQ(responses(before + "c" + after)["refused"], "input[3].call_id");
+  EXPECT_EQ(responses(before + "b" + after)["messages"].back()["tool_call_id"], "b");
+  // A call of the response that is continued.
+  const std::string later = R"({"previous_response_id":"resp_calls",
+      "input":[{"type":"function_call_output","call_id":")";
+  EXPECT_EQ(responses(later + "d" + after)["messages"].back()["tool_call_id"], "d");
+  EXPECT_EQ(responses(later + "a" + after)["refused"], "input[0].call_id");
 }
 
 TEST(InputItems, AreTheMessagesBeforeTheResponse) {

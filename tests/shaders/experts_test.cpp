@@ -22,6 +22,7 @@ class ExpertsTest : public MatmulFixture {
     bool table = false;  // experts' matrices in an order of their own, found by a table
     float logit_scale = 2.0f;
     uint32_t favourite = ~0u;  // an expert that every row chooses
+    bool norm = false;         // of x
   };
 
   // One weight of all experts on the device.
@@ -76,12 +77,16 @@ class ExpertsTest : public MatmulFixture {
 
   static double limit_of(const ExpertsPlan& plan) {
     if (plan.halves) return kExpertsHalfLimit;
-    const bool integer = plan.gate_up.kernel.pipeline.kernel.starts_with("experts_integer") ||
-                         plan.down.kernel.pipeline.kernel.starts_with("experts_integer");
+    const auto is_integer = [](const ExpertProduct& product) {
+      return product.kernel.pipeline.kernel.find("_integer.") != std::string::npos;
+    };
+    const bool integer = is_integer(plan.gate_up) || is_integer(plan.down);
     return integer ? kExpertsIntegerLimit : kExpertsFloatLimit;
   }
 
-  void check(const Case& test, const ExpertsPlan& plan) {
+  void check(const Case& test, const ExpertsPlan& plan) { check(test, plan, limit_of(plan)); }
+
+  void check(const Case& test, const ExpertsPlan& plan, double limit) {
     const ExpertsShape& shape = test.shape;
     ExpertValues values;
     const DeviceWeights gate_up = make_weights(test, shape.gate_up, 2 * shape.mlp_width,
@@ -94,28 +99,33 @@ class ExpertsTest : public MatmulFixture {
     if (test.favourite < shape.experts)
       for (uint32_t r = 0; r < shape.rows; ++r) logits[r * shape.experts + test.favourite] = 30;
     const std::vector<float> before = random_floats(size_t{shape.rows} * shape.width, 5, 0.1f);
-    std::vector<double> wanted = reference_experts(shape, values, x, logits);
+    const std::vector<float> norm = random_floats(shape.width, 6);
+    std::vector<float> normed = x;
+    if (test.norm) {
+      const std::vector<double> rows = reference_rms_norm(x, norm, shape.rows, shape.width, 0.1);
+      normed.assign(rows.begin(), rows.end());
+    }
+    std::vector<double> wanted = reference_experts(shape, values, normed, logits);
     for (size_t i = 0; i < wanted.size(); ++i) wanted[i] += before[i];
 
     std::vector<float> padded = before;
     padded.resize(before.size() + shape.width, std::numeric_limits<float>::quiet_NaN());
     const Buffer x_buffer = filled(x), logit_buffer = filled(logits), y_buffer = filled(padded);
-    const Buffer scratch = poisoned(plan.scratch_bytes);
-    run([&](CommandRecorder& recorder) {
-      return record_experts(recorder, pipelines(), plan,
-                            {.x = x_buffer.all(),
-                             .logits = logit_buffer.all(),
-                             .y = y_buffer.slice(0, before.size() * 4),
-                             .gate_up = gate_up.weights(),
-                             .down = down.weights(),
-                             .scratch = scratch.all(),
-                             .shape = shape});
-    });
+    const Buffer scratch = poisoned(plan.scratch_bytes), norm_buffer = filled(norm);
+    Experts op{.x = x_buffer.all(),
+               .logits = logit_buffer.all(),
+               .y = y_buffer.slice(0, before.size() * 4),
+               .gate_up = gate_up.weights(),
+               .down = down.weights(),
+               .scratch = scratch.all(),
+               .shape = shape};
+    if (test.norm) op.norm = {norm_buffer.all(), 0.1f};
+    run([&](CommandRecorder& recorder) { return record_experts(recorder, pipelines(), plan, op); });
     std::vector<float> y = read<float>(y_buffer);
     for (size_t i = before.size(); i < y.size(); ++i)
       EXPECT_TRUE(std::isnan(y[i])) << "written past the end";
     y.resize(before.size());
-    EXPECT_LT(nmse(y, wanted), limit_of(plan))
+    EXPECT_LT(nmse(y, wanted), limit)
         << plan.gate_up.kernel.pipeline.kernel << " and " << plan.down.kernel.pipeline.kernel
         << ": " << shape.rows << " rows, " << shape.used << " of " << shape.experts << " experts, "
         << shape.width << " x " << shape.mlp_width << ", tiles of " << plan.tile_rows;
@@ -170,6 +180,42 @@ TEST_F(ExpertsTest, FewRowsOnAGpu) {
     EXPECT_FALSE(plan.group);
     check({.shape = shape, .biases = true}, plan);
   }
+}
+
+// The first product chooses the experts and norms its row; for quantized weights the second one
+// adds up the row's experts.
+TEST_F(ExpertsTest, FewRowsNormChooseAndAddUpInTheTwoProducts) {
+  const bool integer_dot = device().caps().subgroup_size >= 8;  // lanes that quantize a piece of x
+  DeviceCaps caps = some_gpu(true, integer_dot);
+  caps.features.lane_fragments = false;  // MXFP4 would get experts_few
+  for (const WeightFormat format : {WeightFormat::kF16, WeightFormat::kMxfp4, WeightFormat::kQ4K}) {
+    const bool integer = integer_dot && format != WeightFormat::kF16;
+    if (!integer && format != WeightFormat::kF16) continue;
+    ExpertsShape shape = small(format, 3);
+    shape.experts = 13;
+    shape.used = 3;
+    // Lanes with pieces of several experts, and some with none.
+    shape.mlp_width = format == WeightFormat::kMxfp4 ? 32 * 11 : 256;
+    shape.width = format == WeightFormat::kMxfp4 ? 160 : 512;
+    shape.activation = ExpertActivation::kLimited;
+    const ExpertsPlan plan = choose_experts(caps, shape);
+    EXPECT_TRUE(plan.can_norm() && !plan.route && !plan.group);
+    EXPECT_EQ(plan.combine.has_value(), !integer);
+    check({.shape = shape, .biases = true, .table = true, .norm = true}, plan);
+    shape.over_all = true;
+    check({.shape = shape}, choose_experts(caps, shape));
+  }
+}
+
+// A kernel of its own chooses if the products have too many workgroups to do it in each.
+TEST_F(ExpertsTest, ManyWorkgroupsDoNotChooseThemselves) {
+  DeviceCaps caps = some_gpu(true, device().caps().subgroup_size >= 8);
+  caps.limits.multiprocessors = 1;
+  ExpertsShape shape = small(WeightFormat::kQ8_0, 6);
+  shape.experts = 70;
+  const ExpertsPlan plan = choose_experts(caps, shape);
+  EXPECT_TRUE(plan.route && !plan.group);
+  check({.shape = shape, .biases = true}, plan);
 }
 
 // Without matrix units, and for F32.
@@ -238,6 +284,71 @@ TEST_F(ExpertsTest, TilesOfFragmentsFromRegisters) {
     plan.down = product(shape.width);
     plan.scratch_bytes = expert_scratch(plan, shape).total_bytes;
     check({.shape = shape, .biases = true}, plan);
+  }
+}
+
+// All rows of a step at once, with workgroups that begin and end within an expert's outputs;
+// emulated where lanes do not hold such fragments. The second product may also be the one that adds
+// up experts.
+TEST_F(ExpertsTest, AllRowsOfAStepFromRegisters) {
+  constexpr uint32_t kLanes = 32, kSubgroups = 2;
+  const bool real = device().caps().features.lane_fragments;
+  const uint32_t lanes = device().caps().subgroup_size;
+  for (const uint32_t rows : {1u, 5u, 8u}) {
+    for (const bool norm : {false, true}) {
+      ExpertsShape shape{.gate_up = WeightFormat::kMxfp4,
+                         .down = WeightFormat::kMxfp4,
+                         .rows = rows,
+                         .experts = 11,
+                         .used = 3,
+                         .width = 160,  // the second subgroup has one piece
+                         .mlp_width = 352,
+                         .activation = ExpertActivation::kLimited};
+      shape.over_all = !norm;
+      ExpertsPlan plan = choose_experts(some_gpu(false), shape);
+      const auto product = [&](uint32_t inputs, bool first) {
+        return ExpertProduct{
+            .kernel = {.pipeline = {.kernel =
+                                        fmt::format("experts_few{}.mxfp4", real ? "" : "_emulated"),
+                                    .constants = {kSubgroups * kLanes, 0, inputs, 1, kSubgroups, 1,
+                                                  1, 0, 0, shape.used, shape.experts,
+                                                  divide_up(shape.experts, lanes), first ? 1u : 0u,
+                                                  shape.over_all ? 1u : 0u, 0},
+                                    .subgroup_size = lanes},
+                       .groups = {.x = 1, .y = 7}},
+            .gate_constant = 7,
+            .half_results = first,
+            .norm_constant = 14,
+            .all_rows = true};
+      };
+      plan.route.reset();
+      plan.group.reset();
+      plan.tile_rows = 1;
+      plan.tiles = rows * shape.used;
+      plan.halves = true;
+      plan.gate_up = product(shape.width, true);
+      plan.down = product(shape.mlp_width, false);
+      plan.combine = choose_experts(some_gpu(false), {.gate_up = WeightFormat::kF16,
+                                                      .down = WeightFormat::kF16,
+                                                      .rows = rows,
+                                                      .experts = 1024,
+                                                      .used = shape.used,
+                                                      .width = shape.width,
+                                                      .mlp_width = 32})
+                         .combine;
+      ASSERT_TRUE(plan.combine);
+      plan.scratch_bytes = expert_scratch(plan, shape).total_bytes;
+      check({.shape = shape, .biases = true, .norm = norm}, plan);
+      if (rows != 1 || lanes < 8) continue;
+      DeviceCaps caps = some_gpu(true, true);
+      caps.features.lane_fragments = false;
+      plan.down = choose_experts(caps, shape).down;
+      ASSERT_TRUE(plan.down.kernel.pipeline.kernel.starts_with("experts_sum_integer"));
+      plan.combine.reset();
+      plan.halves = plan.gate_up.half_results = false;
+      plan.scratch_bytes = expert_scratch(plan, shape).total_bytes;
+      check({.shape = shape, .biases = true, .norm = norm}, plan, kExpertsHalfLimit);
+    }
   }
 }
 

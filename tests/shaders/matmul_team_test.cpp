@@ -103,6 +103,16 @@ TEST_F(MatmulTeamTest, RaggedProducts) {
   check_plan(team_plan(columns, 4, 2, 1), columns);
 }
 
+// Rows that end within a block of 128 inputs.
+TEST_F(MatmulTeamTest, RowsOfAnyNumberOfPieces) {
+  for (const uint32_t inputs : {352u, 416u}) {
+    const MatmulShape shape{
+        .format = WeightFormat::kF16, .rows = 6, .inputs = inputs, .outputs = 40};
+    check_plan(team_plan(shape, 2, 2, 1), shape);
+    check_plan(team_plan(shape, 4, 1, 1), shape);
+  }
+}
+
 // More rounds than subgroups to store them, each with a residual.
 TEST_F(MatmulTeamTest, AddsResidualsInEveryRound) {
   const MatmulShape shape{.format = WeightFormat::kF16, .rows = 3, .inputs = 512, .outputs = 90};

@@ -244,7 +244,6 @@ class LessonsPanel : public Panel {
 
   void draw_answer(const PanelContext& context, const Lesson& lesson) {
     ImGui::SeparatorText("The answer");
-    log_place("The answer", ImGui::GetItemRectMin(), ImGui::GetItemRectMax());
     if (std::exchange(scroll_to_answer_, false)) ImGui::SetScrollHereY(0);
     const LessonAnswer& answer = *desk_.answer();
     const char predicted = desk_.answered();

@@ -47,8 +47,49 @@ TEST(ExpertsChoice, ATileIsAPairUntilExpertsShareRows) {
     EXPECT_EQ(plan.tile_rows, 1u);
     EXPECT_EQ(plan.tiles, rows * 8);
     EXPECT_EQ(family_of(plan.gate_up), "experts_integer");
-    EXPECT_EQ(family_of(plan.down), "experts_integer");
+    EXPECT_EQ(family_of(plan.down), "experts_sum_integer");
     EXPECT_EQ(plan.gate_up.kernel.groups.y, rows * 8);
+    EXPECT_EQ(plan.down.kernel.groups.y, rows);
+  }
+}
+
+// With few rows a layer's experts are two kernels, which choose, norm and add up on the way.
+TEST(ExpertsChoice, FewRowsNeedTwoKernels) {
+  for (const uint32_t rows : {1u, 8u}) {
+    for (const ExpertsShape& shape : {qwen_experts(rows), gpt_oss_experts(rows)}) {
+      const ExpertsPlan plan = choose_experts(h200_like(), shape);
+      EXPECT_TRUE(plan.can_norm());
+      EXPECT_FALSE(plan.route || plan.group) << rows;
+      // With more rows of MXFP4, experts are read once for all of them, so the next norm adds up.
+      EXPECT_EQ(plan.combine.has_value(), shape.down == WeightFormat::kMxfp4 && rows > 1) << rows;
+    }
+  }
+}
+
+TEST(ExpertsChoice, FewRowsOfMxfp4ReadEachExpertOnce) {
+  const ExpertsPlan plan = choose_experts(h200_like(), gpt_oss_experts(8));
+  EXPECT_EQ(family_of(plan.gate_up), "experts_few");
+  EXPECT_EQ(family_of(plan.down), "experts_few");
+  EXPECT_TRUE(plan.halves && plan.gate_up.half_results);
+  EXPECT_EQ(plan.gate_up.kernel.groups.y, 132u);
+  const ExpertsPlan one = choose_experts(h200_like(), gpt_oss_experts(1));
+  EXPECT_EQ(family_of(one.gate_up), "experts_few");
+  EXPECT_EQ(family_of(one.down), "experts_sum_integer");
+  EXPECT_FALSE(one.halves || one.gate_up.half_results);
+  // A row's result must not depend on the number of rows.
+  EXPECT_EQ(family_of(choose_experts(h200_like(), gpt_oss_experts(8), true).gate_up),
+            "experts_integer");
+}
+
+// Workgroups that stay until the end leave hardly any multiprocessor idle.
+TEST(ExpertsChoice, WorkgroupsOfFewRowsFillTheDeviceOnce) {
+  for (const uint32_t rows : {1u, 2u, 4u, 8u, 16u}) {
+    const ExpertsPlan plan = choose_experts(h200_like(), qwen_experts(rows));
+    for (const ExpertProduct* product : {&plan.gate_up, &plan.down}) {
+      const GroupCount& groups = product->kernel.groups;
+      EXPECT_LE(groups.x * groups.y, 2 * 132u) << rows;
+      EXPECT_GE(groups.x * groups.y, 2 * 132u * 8 / 10) << rows;
+    }
   }
 }
 
@@ -73,7 +114,6 @@ TEST(ExpertsChoice, RowsThatAreNoMultipleOf128) {
     EXPECT_EQ(family_of(plan.gate_up), "experts_direct") << rows;
     EXPECT_EQ(family_of(plan.down), "experts_direct") << rows;
   }
-  EXPECT_EQ(family_of(choose_experts(h200_like(), gpt_oss_experts(1)).down), "experts_integer");
 }
 
 // Every choice has room for any distribution of rows over experts, and fits every device.

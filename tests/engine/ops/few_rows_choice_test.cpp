@@ -59,7 +59,8 @@ TEST(FewRowsChoice, WorkgroupsFillTheDevice) {
     EXPECT_EQ(plan.multiply.groups.x, 1u);
     EXPECT_EQ(plan.multiply.groups.y, wanted.groups);
     EXPECT_EQ(plan.multiply.groups.z, wanted.splits);
-    const uint32_t resident = (wanted.format == kFourBits && wanted.rows <= 8 ? 32 : 16) / constants[4];
+    const uint32_t resident =
+        (wanted.format == kFourBits && wanted.rows <= 8 ? 32 : 16) / constants[4];
     EXPECT_LE(wanted.groups * wanted.splits, 132 * resident);
     EXPECT_EQ(plan.form, RowForm::kHalves);
     EXPECT_EQ(plan.gate_constant, wanted.splits == 1 ? std::optional<size_t>(7) : std::nullopt);
@@ -85,7 +86,8 @@ TEST(FewRowsChoice, OnlyWhereItIsFasterAndFits) {
   EXPECT_TRUE(few(kHalf, 8) && few(kFourBits, 16) && few(WeightFormat::kBf16, 2));
   EXPECT_FALSE(few(kHalf, 9) || few(kFourBits, 17));
   EXPECT_FALSE(few(WeightFormat::kF32, 4));
-  EXPECT_FALSE(few(kHalf, 4, 4096 + 32)) << "not whole blocks";
+  EXPECT_TRUE(few(kHalf, 4, 2880)) << "rows may end within a block";
+  EXPECT_FALSE(few(kHalf, 4, 4096 + 16)) << "but not within a piece";
   caps.limits.max_group_invocations = 512;
   EXPECT_TRUE(few(kHalf, 4) && !few(kFourBits, 4) && few(kFourBits, 12));
   caps.limits.max_group_invocations = 1024;

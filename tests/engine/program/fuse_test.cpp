@@ -155,6 +155,35 @@ TEST(Fuse, TwoProductsOfALayerShareTheNormBetweenThem) {
     }
 }
 
+// With few rows neither a norm nor a sum of experts is left between attention and the next layer.
+TEST(Fuse, RoutersAndExpertsOfFewRowsNormTheirRows) {
+  MadeModelInfo info = model_of("qwen3moe");
+  info.experts = 64;
+  info.mlp_width = 512;
+  info.format = [](const std::string& tensor) {
+    const bool router = tensor.find("ffn_gate_inp") != std::string::npos;
+    return router ? WeightFormat::kF32 : WeightFormat::kQ4K;
+  };
+  const auto model = PlannedModel::create(info);
+  ASSERT_TRUE(model.ok()) << model.error().message;
+  const auto normed_experts = [](const StepPlan& plan) {
+    return std::ranges::count_if(plan.ops, [](const PlannedOp& op) {
+      const auto* experts = op.as<PlannedExperts>();
+      return experts != nullptr && experts->norm && !experts->parts;
+    });
+  };
+  const StepPlan one = (*model)->plan(profile("h200"), step_of(1, 1));
+  EXPECT_EQ(normed_experts(one), 3);
+  EXPECT_EQ(count_of<PlannedNorm>(one), 0u);
+  const StepPlan eight = (*model)->plan(profile("h200"), step_of(8, 1));
+  EXPECT_EQ(normed_experts(eight), 3);
+  EXPECT_EQ(count_of<PlannedNorm>(eight), 3u + 1);  // before attention, and the final one
+  // Grouped experts read rows that were normed before.
+  const StepPlan many = (*model)->plan(profile("h200"), step_of(64, 1));
+  EXPECT_EQ(normed_experts(many), 0);
+  EXPECT_EQ(count_of<PlannedNorm>(many), 2u * 3 + 1);
+}
+
 TEST(Fuse, ValuesAreF16OnlyIfAllReadersAgree) {
   const auto model = planned_model("llama");
   const StepBucket bucket = step_of(1, 64);

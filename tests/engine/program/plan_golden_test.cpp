@@ -49,6 +49,44 @@ MadeModelInfo gemma2_2b() {
           .context = 8192};
 }
 
+MadeModelInfo qwen3_30b_a3b() {
+  return {.architecture = "qwen3moe",
+          .layers = 3,
+          .width = 2048,
+          .heads = 32,
+          .kv_heads = 4,
+          .head_size = 128,
+          .mlp_width = 768,
+          .vocabulary = 151936,
+          .context = 8192,
+          .experts = 128,
+          .used_experts = 8,
+          .format = [](const std::string& tensor) {
+            const bool router = tensor.find("ffn_gate_inp") != std::string::npos;
+            return router ? WeightFormat::kF32 : WeightFormat::kQ4K;
+          }};
+}
+
+// With biases everywhere, and rows that are no multiple of 128.
+MadeModelInfo gpt_oss_20b() {
+  return {.architecture = "gpt-oss",
+          .layers = 2,
+          .width = 2880,
+          .heads = 64,
+          .kv_heads = 8,
+          .head_size = 64,
+          .mlp_width = 2880,
+          .vocabulary = 201088,
+          .context = 8192,
+          .experts = 32,
+          .used_experts = 4,
+          .optional_weights = true,
+          .format = [](const std::string& tensor) {
+            const bool expert = tensor.find("_exps") != std::string::npos;
+            return expert ? WeightFormat::kMxfp4 : WeightFormat::kF16;
+          }};
+}
+
 Result<std::string> plans_of(const DeviceCaps& caps) {
   struct Golden {
     const char* name;
@@ -60,7 +98,12 @@ Result<std::string> plans_of(const DeviceCaps& caps) {
        {Golden{"llama-8b, Q4_K with some Q6_K",
                llama_8b(),
                {step_of(1, 1), step_of(8, 1), step_of(64, 1), step_of(1, 512)}},
-        Golden{"gemma2-2b, F16", gemma2_2b(), {step_of(1, 1), step_of(8, 1)}}}) {
+        Golden{"gemma2-2b, F16", gemma2_2b(), {step_of(1, 1), step_of(8, 1)}},
+        Golden{
+            "qwen3-30b-a3b, Q4_K", qwen3_30b_a3b(), {step_of(1, 1), step_of(8, 1), step_of(64, 1)}},
+        Golden{"gpt-oss-20b, MXFP4 and F16",
+               gpt_oss_20b(),
+               {step_of(1, 1), step_of(8, 1), step_of(64, 1)}}}) {
     HEARTH_ASSIGN(const auto model, PlannedModel::create(golden.model));
     for (const StepBucket& bucket : golden.steps) {
       HEARTH_ASSIGN(const auto layers, describe(model->plan(caps, bucket)));

@@ -44,13 +44,15 @@ MaybeError read_text_blocks(const std::string& name, const ordered_json& content
   return std::nullopt;
 }
 
-MaybeError add_tool_use(const std::string& name, const ordered_json& block, ordered_json& message) {
+MaybeError add_tool_use(const std::string& name, const ordered_json& block, KnownCallIds& calls,
+                        ordered_json& message) {
   for (const char* field : {"id", "name"})
     if (text_field(block, field).empty())
       return field_error(fmt::format("{}.{}", name, field), "must be a string");
   const ordered_json* const input = given_field(block, "input");
   if (input == nullptr || !input->is_object())
     return field_error(name + ".input", "must be an object");
+  calls.insert(text_field(block, "id"));
   message["tool_calls"].push_back(
       {{"id", block["id"]},
        {"type", "function"},
@@ -59,9 +61,10 @@ MaybeError add_tool_use(const std::string& name, const ordered_json& block, orde
 }
 
 MaybeError add_tool_result(const std::string& name, const ordered_json& block,
-                           ordered_json& messages) {
-  if (text_field(block, "tool_use_id").empty())
-    return field_error(name + ".tool_use_id", "must be a string");
+                           const KnownCallIds& calls, ordered_json& messages) {
+  const std::string id = text_field(block, "tool_use_id");
+  if (id.empty()) return field_error(name + ".tool_use_id", "must be a string");
+  if (auto error = check_answered(calls, id, name + ".tool_use_id")) return error;
   std::string text;
   if (const ordered_json* content = given_field(block, "content"))
     if (auto error = read_text_blocks(name + ".content", *content, text)) return error;
@@ -71,7 +74,7 @@ MaybeError add_tool_result(const std::string& name, const ordered_json& block,
 
 // One message of a chat, with a message before it for each result of a tool.
 MaybeError read_blocks(const std::string& name, const std::string& role, const ordered_json& blocks,
-                       ordered_json& messages) {
+                       KnownCallIds& calls, ordered_json& messages) {
   ordered_json message = {{"role", role}, {"content", nullptr}};
   std::string text, thinking;
   bool has_text = false;
@@ -90,9 +93,9 @@ MaybeError read_blocks(const std::string& name, const std::string& role, const o
         error = field_error(block_name + ".text", "must be a string");
       has_text = true;
     } else if (type == "tool_use" && role == "assistant") {
-      error = add_tool_use(block_name, block, message);
+      error = add_tool_use(block_name, block, calls, message);
     } else if (type == "tool_result" && role == "user") {
-      error = add_tool_result(block_name, block, messages);
+      error = add_tool_result(block_name, block, calls, messages);
     } else if (type == "thinking" && role == "assistant") {
       thinking += text_field(block, "thinking");
     } else if (type != "redacted_thinking") {  // which nobody but Anthropic can read
@@ -111,6 +114,7 @@ MaybeError read_anthropic_messages(const ordered_json& body, ordered_json& messa
   if (list == nullptr || !list->is_array() || list->empty())
     return field_error("messages", "must be a list of at least one message");
   std::string role;
+  KnownCallIds calls;
   for (size_t i = 0; i < list->size(); ++i) {
     const std::string name = fmt::format("messages[{}]", i);
     const ordered_json& message = (*list)[i];
@@ -122,7 +126,7 @@ MaybeError read_anthropic_messages(const ordered_json& body, ordered_json& messa
       return field_error(name + ".content", "must be a string or a list of blocks");
     if (content->is_string())
       messages.push_back({{"role", role}, {"content", *content}});
-    else if (auto error = read_blocks(name + ".content", role, *content, messages))
+    else if (auto error = read_blocks(name + ".content", role, *content, calls, messages))
       return error;
   }
   if (role == "assistant")

@@ -87,4 +87,11 @@ ApiError unsupported_content(std::string name, std::string_view type) {
           .code = "unsupported_content"};
 }
 
+std::optional<ApiError> check_answered(const KnownCallIds& calls, const std::string& id,
+                                       std::string name) {
+  if (calls.contains(id)) return std::nullopt;
+  return field_error(std::move(name), fmt::format("is '{}', which is no call before it",
+                                                  id.substr(0, kMostShownBytes)));
+}
+
 }  // namespace hearth

@@ -4,6 +4,7 @@
 
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <set>
 #include <span>
 #include <string>
 #include <string_view>
@@ -39,5 +40,12 @@ std::string text_field(const nlohmann::ordered_json& object, std::string_view na
 
 ApiError field_error(std::string name, std::string_view what);  // "'name' must be a string"
 ApiError unsupported_content(std::string name, std::string_view type);
+
+// The ids of calls that results may answer, as a conversation goes on. Checked here rather than by
+// the chat completion, whose messages are not where the client has put them.
+using KnownCallIds = std::set<std::string>;
+// An error if there is no such call; `name` is the field with its id.
+std::optional<ApiError> check_answered(const KnownCallIds& calls, const std::string& id,
+                                       std::string name);
 
 }  // namespace hearth

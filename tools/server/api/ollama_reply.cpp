@@ -46,9 +46,10 @@ json OllamaReply::last(const std::string& text, const std::string& thinking) con
   object["total_duration"] = nanoseconds(end.times.finished);
   object["load_duration"] = 0;
   object["prompt_eval_count"] = end.prompt_tokens;
-  object["prompt_eval_duration"] = nanoseconds(end.times.first_token - end.times.admitted);
+  // Clients divide by these, and forced tokens may come at once.
+  object["prompt_eval_duration"] =
+      std::max<int64_t>(nanoseconds(end.times.first_token - end.times.admitted), 1);
   object["eval_count"] = end.generated_tokens;
-  // Clients divide by it, and forced tokens may all come at once.
   object["eval_duration"] =
       std::max<int64_t>(nanoseconds(end.times.last_token - end.times.first_token), 1);
   return object;

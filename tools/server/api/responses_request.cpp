@@ -88,11 +88,12 @@ MaybeError read_message_item(const std::string& name, const ordered_json& item,
 }
 
 MaybeError read_call_item(const std::string& name, const ordered_json& item, std::string& reasoning,
-                          ordered_json& messages) {
+                          KnownCallIds& calls, ordered_json& messages) {
   for (const char* field : {"call_id", "name", "arguments"})
     if (const ordered_json* value = given_field(item, field);
         value == nullptr || !value->is_string())
       return field_error(fmt::format("{}.{}", name, field), "must be a string");
+  calls.insert(item["call_id"].get<std::string>());
   // Calls that a model made together are one message.
   if (messages.empty() || messages.back()["role"] != "assistant")
     add_assistant(nullptr, reasoning, messages);
@@ -104,9 +105,10 @@ MaybeError read_call_item(const std::string& name, const ordered_json& item, std
 }
 
 MaybeError read_call_output(const std::string& name, const ordered_json& item,
-                            ordered_json& messages) {
+                            const KnownCallIds& calls, ordered_json& messages) {
   const ordered_json* const id = given_field(item, "call_id");
   if (id == nullptr || !id->is_string()) return field_error(name + ".call_id", "must be a string");
+  if (auto error = check_answered(calls, id->get<std::string>(), name + ".call_id")) return error;
   const ordered_json* const output = given_field(item, "output");
   if (output == nullptr) return field_error(name + ".output", "is missing");
   std::string text;
@@ -125,20 +127,29 @@ std::string reasoning_text(const ordered_json& item) {
 
 // `reasoning` belongs to the next message of the assistant.
 MaybeError read_item(const std::string& name, const ordered_json& item, std::string& reasoning,
-                     ordered_json& messages) {
+                     KnownCallIds& calls, ordered_json& messages) {
   if (!item.is_object()) return field_error(name, "must be an object");
   const ordered_json* const field = given_field(item, "type");
   if (field != nullptr && !field->is_string())
     return field_error(name + ".type", "must be a string");
   const std::string type = field == nullptr ? "message" : field->get<std::string>();
   if (type == "message") return read_message_item(name, item, reasoning, messages);
-  if (type == "function_call") return read_call_item(name, item, reasoning, messages);
-  if (type == "function_call_output") return read_call_output(name, item, messages);
+  if (type == "function_call") return read_call_item(name, item, reasoning, calls, messages);
+  if (type == "function_call_output") return read_call_output(name, item, calls, messages);
   if (type == "reasoning") {
     reasoning += reasoning_text(item);
     return std::nullopt;
   }
   return unsupported_content(name, type);
+}
+
+// Of the conversation that a request continues.
+KnownCallIds call_ids(const ordered_json& messages) {
+  KnownCallIds ids;
+  for (const ordered_json& message : messages)
+    if (const auto calls = message.find("tool_calls"); calls != message.end())
+      for (const ordered_json& call : *calls) ids.insert(call["id"].get<std::string>());
+  return ids;
 }
 
 MaybeError read_input(const ordered_json& body, ordered_json& messages) {
@@ -150,8 +161,10 @@ MaybeError read_input(const ordered_json& body, ordered_json& messages) {
   if (input == nullptr || !input->is_array() || input->empty())
     return field_error("input", "must be a string or a list of at least one item");
   std::string reasoning;
+  KnownCallIds calls = call_ids(messages);
   for (size_t i = 0; i < input->size(); ++i)
-    if (auto error = read_item(fmt::format("input[{}]", i), (*input)[i], reasoning, messages))
+    if (auto error =
+            read_item(fmt::format("input[{}]", i), (*input)[i], reasoning, calls, messages))
       return error;
   return std::nullopt;
 }
