@@ -115,6 +115,7 @@ Status RankLoop::begin(RankCommand command) {
   if (inputs_known_ > 0) times_.arrival_seconds += arrived - std::max(waiting, inputs_known_);
   times_.submit_seconds += step.submitted - arrived;
   ++times_.steps;
+  if (step.reads_shared) ++times_.shared_steps;
   if (failed_.ok()) failed_ = step.status;
   in_flight_.push_back(std::move(step));
   return {};

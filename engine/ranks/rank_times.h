@@ -8,6 +8,7 @@ namespace hearth {
 
 struct RankTimes {
   uint64_t steps = 0;
+  uint64_t shared_steps = 0;  // whose rows came in memory that both devices share
   // A step's rows, or on the first rank the ids that it continues: from when the rank before knew
   // them, or from when this rank began to wait if that was later, until this rank had them.
   double arrival_seconds = 0;

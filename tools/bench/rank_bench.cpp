@@ -82,6 +82,19 @@ void print_ranks_header() {
              "per step and rank: inputs arrive us + submit us, device ms");
 }
 
+std::string describe_rows(const std::vector<RankBenchTime>& times) {
+  uint64_t steps = 0, shared = 0;
+  for (const RankBenchTime& time : times)
+    for (size_t rank = 1; rank < time.ranks.size(); ++rank) {
+      steps += time.ranks[rank].steps;
+      shared += time.ranks[rank].shared_steps;
+    }
+  if (shared == 0) return "hidden rows were copied into messages";
+  if (shared == steps) return "hidden rows stayed in host memory that the devices share";
+  return fmt::format("hidden rows of {} of {} steps were copied into messages", steps - shared,
+                     steps);
+}
+
 void print(const RankBenchTime& time) {
   std::string ranks;
   for (const RankTimes& rank : time.ranks) {
@@ -101,6 +114,7 @@ nlohmann::json to_json(const RankBenchTime& time) {
   nlohmann::json ranks = nlohmann::json::array();
   for (const RankTimes& rank : time.ranks)
     ranks.push_back({{"steps", rank.steps},
+                     {"shared_steps", rank.shared_steps},
                      {"arrival_seconds", rank.arrival_seconds},
                      {"submit_seconds", rank.submit_seconds},
                      {"device_seconds", rank.device_seconds}});

@@ -6,6 +6,7 @@
 #include <memory>
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "engine/ranks/rank_times.h"
@@ -38,6 +39,8 @@ Result<std::vector<ModelTime>> bench_alone(Session& session, const ModelBenchOpt
 
 void print_ranks_header();
 void print(const RankBenchTime& time);
+// How rows went from rank to rank.
+std::string describe_rows(const std::vector<RankBenchTime>& times);
 nlohmann::json to_json(const RankBenchTime& time);
 
 }  // namespace hearth

@@ -181,6 +181,8 @@ class BenchCommand : public Command {
       if (!json_) print(times[i]);
       list.push_back(to_json(times[i]));
     }
+    if (!json_ && session->options().ranks.split == RankSplit::kLayers)
+      fmt::print("{}\n", describe_rows(times));
     if (json_)
       fmt::print("{}\n", nlohmann::json{{"model", session->file().name()},
                                         {"ranks", session->ranks()->describe()},

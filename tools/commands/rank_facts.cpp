@@ -149,8 +149,9 @@ void print_ranks(const std::vector<RankFacts>& ranks, const std::vector<RankStep
                           : step.at_once ? " at the same time as "
                                          : " + ",
                           seconds * 1e3);
-    fmt::print("   {:>4} sequences of {} tokens: {} + {:.2f} = {:.2f} ms, {:.0f} tokens/s\n",
-               step.sequences, step.tokens, each, kHandOverSeconds * step.hand_overs * 1e3,
+    fmt::print("   {:>4} {} of {} tokens: {} + {:.2f} = {:.2f} ms, {:.0f} tokens/s\n",
+               step.sequences, step.sequences == 1 ? "sequence" : "sequences", step.tokens, each,
+               kHandOverSeconds * step.hand_overs * 1e3,
                step.seconds() * 1e3, step.sequences / step.seconds());
   }
 }
@@ -181,7 +182,7 @@ nlohmann::json to_json(const std::vector<RankStepTime>& steps) {
         {{"sequences", step.sequences},
          {"tokens", step.tokens},
          {"rank_seconds", step.rank_seconds},
-         {"hand_over_seconds", kHandOverSeconds * static_cast<double>(step.rank_seconds.size())},
+         {"hand_over_seconds", kHandOverSeconds * step.hand_overs},
          {"seconds", step.seconds()}});
   return list;
 }

@@ -72,8 +72,14 @@ TEST(RankExecutor, SharedRowsStayUntilTheNextRankHasReadThem) {
       options.limits.max_step_tokens = 8;
       StandInRanks pipeline(options, ranks, least_rows, RowsTravel::kInSharedMemory);
       pipeline.last().delay = std::chrono::microseconds(200);
-      Engine engine(pipeline.executor(), nullptr, rank_engine_options(options, {}));
-      expect_same_ids(engine, options, 16);
+      {
+        Engine engine(pipeline.executor(), nullptr, rank_engine_options(options, {}));
+        expect_same_ids(engine, options, 16);
+      }
+      const auto times = pipeline.executor().times();
+      ASSERT_TRUE(times.ok());
+      EXPECT_GT(times->back().steps, 0u);
+      EXPECT_EQ(times->back().shared_steps, times->back().steps);
     }
 }
 
