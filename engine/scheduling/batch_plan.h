@@ -7,7 +7,6 @@
 
 #include "engine/ids.h"
 #include "params/paged_kv.h"
-#include "runtime/rounding.h"
 
 namespace hearth {
 
@@ -15,7 +14,7 @@ inline constexpr std::uint32_t kTokensPerBlock = params::kBlockTokens;
 // Blocks that hold this many tokens.
 template <class T>
 constexpr T blocks_for(T tokens) {
-  return divide_up(tokens, kTokensPerBlock);
+  return tokens / kTokensPerBlock + (tokens % kTokensPerBlock != 0 ? 1 : 0);
 }
 // Most proposed tokens of one sequence, because a row's ancestors are a 32-bit mask on the device.
 inline constexpr std::uint32_t kMaxProposed = 32;
