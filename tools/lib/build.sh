@@ -46,13 +46,14 @@ has_tests() { grep -qxF 'BUILD_TESTING:BOOL=ON' "$1/CMakeCache.txt" 2>/dev/null;
 tell_left_out() { sed -n 's/^-- \(.*left out.*\)/hearth: \1/p' "$1" >&2; }
 
 # weigh TEXT: sets weight to roughly how long a build step takes, in tenths of a second on one core.
-# The text is the step's command, or the line that ninja prints for it.
+# The text is the step's command, or the line that ninja prints for it. A link's command names
+# object files as well, so only commands that compile (-c) count as such.
 weigh() {
   case $1 in
     *"Re-checking globbed"*) weight=0 ;;
-    */Unity/*) weight=120 ;;
-    *.cpp.o* | *.S.o*) weight=40 ;;
-    *) weight=3 ;;
+    *"Building "*/Unity/* | *" -c "*/Unity/*) weight=160 ;;
+    *"Building "* | *" -c "*) weight=40 ;;
+    *) weight=2 ;;
   esac
 }
 
