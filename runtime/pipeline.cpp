@@ -89,7 +89,8 @@ Result<std::unique_ptr<Pipeline>> PipelineStore::compile(const PipelineInfo& inf
     return device_->error_from(result, fmt::format("loading kernel '{}'", info.kernel));
 
   pipeline->chained_ = device_->chain().is_open() && has_constant(shader.code, kChainedConstant);
-  std::vector<uint32_t> constants = info.constants;
+  const std::span<const uint32_t> words = info.constants.words();
+  std::vector<uint32_t> constants(words.begin(), words.end());
   std::vector<VkSpecializationMapEntry> entries;
   for (uint32_t i = 0; i < constants.size(); ++i)
     entries.push_back({.constantID = i, .offset = i * 4, .size = 4});
@@ -131,8 +132,9 @@ Result<std::unique_ptr<Pipeline>> PipelineStore::compile(const PipelineInfo& inf
                                     &pipeline->handle_);
   vkDestroyShaderModule(device_->handle(), module, nullptr);
   if (result != VK_SUCCESS)
-    return device_->error_from(result, fmt::format("compiling kernel '{}' with constants [{}]",
-                                                   info.kernel, fmt::join(info.constants, ", ")));
+    return device_->error_from(result,
+                               fmt::format("compiling kernel '{}' with constants [{}]", info.kernel,
+                                           fmt::join(info.constants.words(), ", ")));
   constexpr VkPipelineCreationFeedbackFlags kHit =
       VK_PIPELINE_CREATION_FEEDBACK_VALID_BIT |
       VK_PIPELINE_CREATION_FEEDBACK_APPLICATION_PIPELINE_CACHE_HIT_BIT;

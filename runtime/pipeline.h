@@ -14,6 +14,7 @@
 #include <string>
 #include <vector>
 
+#include "runtime/kernel_constants.h"
 #include "runtime/result.h"
 #include "runtime/vulkan_handles.h"
 
@@ -23,9 +24,9 @@ class Device;
 class PipelineCache;
 
 struct PipelineInfo {
-  std::string kernel;               // a name in shader_library()
-  std::vector<uint32_t> constants;  // specialization constants 0, 1, 2, ...
-  uint32_t subgroup_size = 0;       // 0: the driver's choice
+  std::string kernel;  // a name in shader_library()
+  KernelConstants constants;
+  uint32_t subgroup_size = 0;  // 0: the driver's choice
 
   auto operator<=>(const PipelineInfo&) const = default;
 };

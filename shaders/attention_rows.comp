@@ -25,10 +25,9 @@
 #include "common/kernel.glsl"
 #include "params/paged_kv.h"
 #include "params/attention_work.h"
-#include "params/attention.h"
+#include "params/attention_rows.h"
 #include "common/chain.glsl"
 
-#include "common/attention_constants.glsl"
 #include "common/attention_kv.glsl"
 #include "common/attention_work.glsl"
 #include "common/attention_score.glsl"

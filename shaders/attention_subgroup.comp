@@ -14,16 +14,8 @@
 #include "common/kernel.glsl"
 #include "params/paged_kv.h"
 #include "params/attention_work.h"
-#include "params/attention.h"
+#include "params/attention_subgroup.h"
 
-layout(local_size_x_id = 0) in;
-layout(constant_id = 1) const uint kHeadSize = 128;
-layout(constant_id = 2) const uint kRows = 4;
-
-layout(constant_id = 3) const uint kForm = 0;  // of the result (common/row_form.glsl)
-layout(constant_id = 4) const uint kHeads = 1;
-layout(constant_id = 5) const uint kKvHeads = 1;
-layout(constant_id = 6) const float kScale = 1.0;
 const uint kSubgroups = 1;  // per workgroup
 const uint kSubgroupSize = gl_WorkGroupSize.x;
 

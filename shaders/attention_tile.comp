@@ -22,22 +22,9 @@
 #include "common/kernel.glsl"
 #include "params/paged_kv.h"
 #include "params/attention_work.h"
-#include "params/attention.h"
+#include "params/attention_tile.h"
 #include "common/chain.glsl"
 
-layout(local_size_x_id = 0) in;
-layout(constant_id = 1) const uint kSubgroupSize = 32;
-layout(constant_id = 2) const uint kSubgroups = 4;  // per workgroup
-layout(constant_id = 3) const uint kHeadSize = 128;
-layout(constant_id = 4) const uint kM = 16;  // a cooperative matrix product is kM x kN x kK
-layout(constant_id = 5) const uint kN = 16;
-layout(constant_id = 6) const uint kK = 16;
-layout(constant_id = 7) const uint kKeys = 32;  // per tile
-layout(constant_id = 8) const uint kDirect = 0;  // 1: REQUIRES f16 sums of kM x kN
-layout(constant_id = 9) const uint kForm = 0;    // kFormFloats or kFormHalves
-layout(constant_id = 10) const uint kHeads = 1;
-layout(constant_id = 11) const uint kKvHeads = 1;
-layout(constant_id = 12) const float kScale = 1.0;
 const uint kRows = kSubgroups * kM;
 
 #include "common/attention_kv.glsl"

@@ -12,9 +12,6 @@
 #include "common/kernel.glsl"
 #include "params/block_copy.h"
 
-layout(local_size_x_id = 0) in;
-layout(constant_id = 1) const uint kAhead = 4;
-
 layout(buffer_reference, std430, buffer_reference_align = 8) readonly buffer Planes {
   CopyPlane at[];
 };

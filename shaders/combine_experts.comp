@@ -10,10 +10,6 @@
 #include "params/combine_experts.h"
 #include "common/chain.glsl"
 
-layout(local_size_x_id = 0) in;
-layout(constant_id = 1) const uint kUsed = 8;
-layout(constant_id = 2) const uint kGrouped = 1;  // 0: position r * kUsed + k instead of places[r, k]
-
 void combine() {
   const uint quads = params.width / 4, row = gl_WorkGroupID.y;
   const uint i = gl_GlobalInvocationID.x;

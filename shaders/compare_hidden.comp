@@ -13,8 +13,6 @@
 #include "common/chain.glsl"
 #include "common/hidden_pages.glsl"
 
-layout(local_size_x_id = 0) in;
-
 layout(buffer_reference, std430, buffer_reference_align = 4) readonly buffer HiddenComparisons {
   HiddenComparison at[];
 };

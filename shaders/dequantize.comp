@@ -11,8 +11,6 @@
 #include "quant/glsl.h"
 #include "weight_format.h"
 
-layout(local_size_x_id = 0) in;
-
 #ifdef FORMAT_IS_FLOAT
 // For rows that are not a whole number of pieces: pieces cross rows, and the last may be short.
 void dequantize_ragged(Planes planes, uint invocation, uint invocations) {

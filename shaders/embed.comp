@@ -15,8 +15,6 @@
 #include "quant/glsl.h"
 #include "weight_format.h"
 
-layout(local_size_x_id = 0) in;
-
 void main() {
   const uint row = gl_WorkGroupID.y;
   const uint piece = gl_GlobalInvocationID.x;

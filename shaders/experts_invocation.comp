@@ -10,15 +10,11 @@
 #include "quant/glsl.h"
 #include "weight_format.h"
 #include "common/activation.glsl"
-#include "params/experts.h"
-#include "common/chain.glsl"
 #define EXPERTS
+#include "params/experts_invocation.h"
+#include "common/chain.glsl"
 #include "common/matmul_output.glsl"
 #include "common/weight_dot.glsl"
-
-layout(local_size_x_id = 0) in;
-layout(constant_id = 2) const uint kRows = 1;  // positions per tile
-layout(constant_id = 3) const uint kGate = kGateNone;
 
 // The products of row n of the matrix with the tile's rows of x.
 void multiply(Planes planes, uint n, uint row_start[kRows], out float sum[kRows]) {

@@ -5,10 +5,7 @@
 #version 460
 #extension GL_GOOGLE_include_directive : require
 #include "common/kernel.glsl"
-#include "params/ceiling.h"
-
-layout(local_size_x_id = 0) in;
-layout(constant_id = 1) const uint kChains = 8;
+#include "params/flops_ceiling.h"
 
 void main() {
   const float seed = 1.0 + float(gl_GlobalInvocationID.x) * 1e-9;

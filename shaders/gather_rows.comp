@@ -10,8 +10,6 @@
 #include "params/gather_rows.h"
 #include "common/chain.glsl"
 
-layout(local_size_x_id = 0) in;
-
 void gather() {
   const uint i = gl_GlobalInvocationID.x;
   const uint from = U32(params.indices).at[gl_WorkGroupID.y];

@@ -14,9 +14,6 @@
 #include "params/group_experts.h"
 #include "common/chain.glsl"
 
-layout(local_size_x_id = 0) in;
-layout(constant_id = 1) const uint kExperts = 8;
-
 shared uint counts[kExperts];        // pairs of each expert
 shared uint subgroup_counts[256];    // enough for 1024 invocations in subgroups of 4
 

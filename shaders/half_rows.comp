@@ -9,8 +9,6 @@
 #include "params/half_rows.h"
 #include "common/chain.glsl"
 
-layout(local_size_x_id = 0) in;
-
 void convert_row() {
   const uint row_vecs = params.width / kVecHalves;
   if (gl_GlobalInvocationID.x >= row_vecs) return;

@@ -7,9 +7,9 @@
 #version 460
 #extension GL_GOOGLE_include_directive : require
 #include "common/kernel.glsl"
+#include "params/history_commit.h"
 #include "common/sampling_reduce.glsl"
 #include "params/sampling.h"
-#include "params/history_commit.h"
 #include "common/chain_state.glsl"
 
 layout(buffer_reference, std430, buffer_reference_align = 4) readonly buffer Commits {

@@ -35,32 +35,9 @@
 #include "common/activation.glsl"
 #include "common/halves.glsl"
 #include "common/weight_chunk_f16.glsl"
-#ifdef EXPERTS
-#include "params/experts.h"
-#else
-#include "params/matmul.h"
-#endif
+#include "params/matmul_coopmat.h"
 #include "common/chain.glsl"
 #include "common/matmul_output.glsl"
-
-layout(local_size_x_id = 0) in;
-layout(constant_id = 2) const uint kTileRows = 64;
-layout(constant_id = 3) const uint kTileOutputs = 64;
-layout(constant_id = 4) const uint kTileInputs = 32;
-layout(constant_id = 5) const uint kSplits = 1;
-layout(constant_id = 6) const uint kSubgroupRows = 32;
-layout(constant_id = 7) const uint kSubgroupOutputs = 32;
-layout(constant_id = 8) const uint kFragmentRows = 16;  // M of a fragment
-layout(constant_id = 9) const uint kFragmentOutputs = 16;
-layout(constant_id = 10) const uint kFragmentInputs = 16;
-layout(constant_id = 11) const uint kSubgroups = 4;  // per workgroup
-layout(constant_id = 12) const uint kAhead = 1;
-layout(constant_id = 13) const uint kUnroll = 1;  // fragments along k whose loads may overlap
-layout(constant_id = 14) const uint kGate = kGateNone;  // REQUIRES otherwise: kSplits == 1, an
-                                                        // even number of fragments across
-layout(constant_id = 15) const uint kHalfResults = 0;   // 1: y is f16; only with gates
-layout(constant_id = 16) const uint kUnrolledSteps = 0;
-layout(constant_id = 17) const uint kTailSplits = 1;
 
 // Shared memory is counted in vecs of 16 bytes. Rows are padded by one vec, so that neighbouring rows
 // are in different banks.

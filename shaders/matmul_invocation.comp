@@ -9,11 +9,8 @@
 #include "common/kernel.glsl"
 #include "quant/glsl.h"
 #include "weight_format.h"
-#include "params/matmul.h"
+#include "params/matmul_invocation.h"
 #include "common/matmul_output.glsl"
-
-layout(local_size_x_id = 0) in;
-layout(constant_id = 2) const uint kRows = 1;  // rows of x per invocation
 
 #include "common/weight_dot.glsl"
 

@@ -6,13 +6,9 @@
 #version 460
 #extension GL_GOOGLE_include_directive : require
 #include "common/kernel.glsl"
-#include "params/matmul.h"
+#include "params/matmul_reduce.h"
 #include "common/chain.glsl"
 #include "common/matmul_output.glsl"
-
-layout(local_size_x_id = 0) in;
-layout(constant_id = 2) const uint kSplits = 2;
-layout(constant_id = 3) const uint kTileRows = 64;
 
 void add_up() {
   const uint row = gl_WorkGroupID.y;

@@ -15,32 +15,20 @@
 #include "quant/glsl.h"
 #include "weight_format.h"
 #include "common/weight_chunk_f32.glsl"
+#include "params/matmul_tile.h"
 #ifdef EXPERTS
-#include "params/experts.h"
 #include "common/chain.glsl"
 #include "common/activation.glsl"
-#else
-#include "params/matmul.h"
 #endif
 #include "common/matmul_output.glsl"
 
-layout(local_size_x_id = 0) in;
-layout(constant_id = 2) const uint kTileRows = 64;
-layout(constant_id = 3) const uint kTileOutputs = 64;
-layout(constant_id = 4) const uint kTileInputs = 32;  // a multiple of 32
-layout(constant_id = 5) const uint kSplits = 1;
-
 // In quads; the padding keeps neighbouring rows in different banks.
 const uint kTileStride = kTileInputs / 4 + 2;
-
-layout(constant_id = 6) const uint kLaneRows = 4;
-layout(constant_id = 7) const uint kLaneOutputs = 4;
 
 shared vec4 x_tile[kTileRows * kTileStride];
 shared vec4 w_tile[kTileOutputs * kTileStride];
 
 #ifdef EXPERTS
-layout(constant_id = 8) const uint kGate = kGateNone;
 
 // The row of the matrix that is column `column` of the tile. With gates, the first half of the columns
 // are gates and the second half their ups, so that one lane holds both.

@@ -7,13 +7,7 @@
 #extension GL_KHR_cooperative_matrix : require
 #extension GL_EXT_shader_explicit_arithmetic_types_float16 : require
 #include "common/kernel.glsl"
-#include "params/ceiling.h"
-
-layout(local_size_x_id = 0) in;
-layout(constant_id = 1) const uint kChains = 8;
-layout(constant_id = 2) const uint kM = 16;
-layout(constant_id = 3) const uint kN = 16;
-layout(constant_id = 4) const uint kK = 16;
+#include "params/matrix_ceiling.h"
 
 shared float result[kM * kN];
 

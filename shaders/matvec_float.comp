@@ -14,18 +14,10 @@
 #include "common/weight_chunk_f32.glsl"
 #ifdef EXPERTS
 #define EXPERT_ROWS
-#include "params/experts.h"
-#else
-#include "params/matmul.h"
 #endif
+#include "params/matvec_float.h"
 #include "common/chain.glsl"
 #include "common/matmul_output.glsl"
-
-layout(local_size_x_id = 0) in;
-layout(constant_id = 2) const uint kRows = 1;     // rows of x per subgroup, 1 to 8
-layout(constant_id = 3) const uint kOutputs = 2;  // per subgroup
-layout(constant_id = 4) const uint kAhead = 4;    // steps along k whose loads are issued together
-layout(constant_id = 5) const uint kGate = kGateNone;
 
 // With gates, the first half of a subgroup's outputs are gates and the second half their ups.
 const uint kResults = kGate == kGateNone ? kOutputs : kOutputs / 2;

@@ -20,22 +20,16 @@
 #ifdef EXPERTS
 #define EXPERT_ROWS
 #define EXPERT_FRESH_X
-#include "params/experts.h"
-#else
-#include "params/matmul.h"
 #endif
+#include "params/matvec_integer.h"
 #include "common/chain.glsl"
 #include "common/matmul_output.glsl"
 
-layout(local_size_x_id = 0) in;
-layout(constant_id = 2) const uint kRows = 1;    // of x
-layout(constant_id = 4) const uint kPieces = 1;  // per lane
 #include "common/team.glsl"
 
 #ifdef EXPERT_SUMS
 // The positions of a row, one for each of its experts, follow each other as if they were one longer row,
 // and so do the experts' rows of weights.
-layout(constant_id = 13) const uint kExpertInputs = 768;
 const uint kExpertPieces = kExpertInputs / kPieceWeights;
 uint row_pieces() { return params.row_pairs * kExpertPieces; }
 uint position_of(uint place) { return gl_WorkGroupID.y * params.row_pairs + place / kExpertPieces; }

@@ -17,15 +17,11 @@
 #ifdef EXPERTS
 #define EXPERT_ROWS
 #define EXPERT_FRESH_X
-#include "params/experts.h"
-#else
-#include "params/matmul.h"
 #endif
+#include "params/matvec_team.h"
 #include "common/chain.glsl"
 #include "common/matmul_output.glsl"
 
-layout(local_size_x_id = 0) in;
-layout(constant_id = 4) const uint kInputs = 2048;
 const uint kRows = 1;
 #include "common/team.glsl"
 

@@ -11,10 +11,10 @@
 #version 460
 #extension GL_GOOGLE_include_directive : require
 #include "common/kernel.glsl"
+#include "params/mix_logits.h"
 #include "common/sampling_key.glsl"
 #include "common/sampling_reduce.glsl"
 #include "common/sampling_views.glsl"
-#include "params/mix_logits.h"
 #include "common/chain.glsl"
 
 // The smallest own logit of a plausible token.

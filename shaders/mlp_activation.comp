@@ -15,11 +15,6 @@
 #include "params/mlp_activation.h"
 #include "common/chain.glsl"
 
-layout(local_size_x_id = 0) in;
-layout(constant_id = 1) const uint kActivation = 0;
-layout(constant_id = 2) const uint kUnroll = 1;
-layout(constant_id = 3) const uint kForm = 0;
-
 const bool kGelu = kActivation != 0;
 
 void activate_rows() {

@@ -9,8 +9,6 @@
 #include "params/pool_rows.h"
 #include "common/chain.glsl"
 
-layout(local_size_x_id = 0) in;
-
 layout(buffer_reference, std430, buffer_reference_align = 4) readonly buffer PoolRanges {
   PoolRange at[];
 };

@@ -5,18 +5,14 @@
 #version 460
 #extension GL_GOOGLE_include_directive : require
 #include "common/kernel.glsl"
-#include "params/ceiling.h"
-
-layout(local_size_x_id = 0) in;
-layout(constant_id = 1) const uint kAhead = 4;
-layout(constant_id = 2) const bool kContiguous = false;
+#include "params/read_ceiling.h"
 
 void main() {
   U32x4 data = U32x4(params.data);
   const uint invocations = gl_NumWorkGroups.x * gl_WorkGroupSize.x;
   const uint per_invocation = params.chunks / invocations;
-  const uint stride = kContiguous ? 1 : invocations;
-  const uint first = kContiguous ? gl_GlobalInvocationID.x * per_invocation : gl_GlobalInvocationID.x;
+  const uint stride = kContiguous != 0 ? 1 : invocations;
+  const uint first = kContiguous != 0 ? gl_GlobalInvocationID.x * per_invocation : gl_GlobalInvocationID.x;
 
   uvec4 mixed = uvec4(0);
   for (uint i = 0; i < per_invocation; i += kAhead) {

@@ -18,12 +18,6 @@
 #include "params/rms_norm.h"
 #include "common/chain.glsl"
 
-layout(local_size_x_id = 0) in;
-layout(constant_id = 1) const uint kResiduals = 0;  // number of residuals to add
-layout(constant_id = 2) const uint kRegisterQuads = 0;
-layout(constant_id = 3) const uint kForm = 0;
-layout(constant_id = 4) const uint kWriteScales = 0;
-
 void store_quad(F32x4 y, uint i, vec4 value) {
   const uint quads = params.width / 4;
   if (kForm == kFormHalves) {

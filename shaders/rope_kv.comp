@@ -24,24 +24,6 @@
 #include "params/rope_kv.h"
 #include "common/chain.glsl"
 
-layout(local_size_x_id = 0) in;
-layout(constant_id = 1) const uint kHeads = 1;
-layout(constant_id = 2) const uint kKvHeads = 1;
-layout(constant_id = 3) const uint kHeadSize = 64;
-layout(constant_id = 4) const uint kRopeDims = 64;
-layout(constant_id = 5) const uint kAdjacent = 0;
-layout(constant_id = 6) const uint kHeadNorms = 0;
-layout(constant_id = 7) const uint kLaneQuads = 1;  // quads per lane; Q8_0: at least 8 / subgroup size
-// q, k and v may be the partial sums of a split-k matmul, to be added here: kPartials of them,
-// kPartialQuads quads apart.
-layout(constant_id = 8) const uint kPartials = 1;
-layout(constant_id = 9) const uint kPartialQuads = 0;
-layout(constant_id = 10) const uint kQStride = 0;  // floats from row to row
-layout(constant_id = 11) const uint kKStride = 0;
-layout(constant_id = 12) const uint kVStride = 0;
-layout(constant_id = 13) const uint kQOutStride = 0;
-layout(constant_id = 14) const float kEpsilon = 1e-6;  // of the head norms
-
 uint partial_quads() { return kPartialQuads; }
 #include "common/rope_head.glsl"
 #ifdef TREE_ROWS

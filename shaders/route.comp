@@ -12,11 +12,6 @@
 #include "params/route.h"
 #include "common/chain.glsl"
 
-layout(local_size_x_id = 0) in;
-layout(constant_id = 1) const uint kUsed = 8;
-layout(constant_id = 2) const uint kLaneExperts = 4;
-layout(constant_id = 3) const uint kOverAll = 0;
-
 #include "common/route.glsl"
 
 void route() {

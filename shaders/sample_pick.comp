@@ -10,6 +10,7 @@
 #extension GL_GOOGLE_include_directive : require
 #extension GL_KHR_shader_subgroup_shuffle : require
 #include "common/kernel.glsl"
+#include "params/sample_pick.h"
 #include "common/random.glsl"
 #include "common/sampling_key.glsl"
 #include "common/sampling_reduce.glsl"
@@ -18,7 +19,6 @@
 #include "common/sampling_search.glsl"
 #include "common/sampling_tally.glsl"
 #include "common/sampling_summary.glsl"
-#include "params/sample_pick.h"
 #include "common/sampling_draw.glsl"
 #include "common/chain_state.glsl"
 

@@ -20,23 +20,15 @@
 #extension GL_GOOGLE_include_directive : require
 #extension GL_KHR_shader_subgroup_shuffle : require
 #include "common/kernel.glsl"
+#include "params/sample_scan.h"
 #include "common/sampling_key.glsl"
 #include "common/sampling_reduce.glsl"
 #include "common/sampling_views.glsl"
 #include "common/sampling_summary.glsl"
 #include "common/stages_sums.glsl"
-#include "params/sample_scan.h"
 #include "common/last_workgroup.glsl"
 #include "common/chain_state.glsl"
 
-layout(constant_id = 1) const uint kLaneSegments = 1;
-// Lanes per segment: several finish a single row sooner. REQUIRES: 1, or a divisor of kSegmentQuads with
-// kLaneSegments == 1.
-layout(constant_id = 2) const uint kSegmentLanes = 1;
-// 1: every row is greedy and wants nothing else, so sample_pick does not run.
-layout(constant_id = 3) const uint kPickGreedy = 0;
-layout(constant_id = 4) const uint kExtras = 0;  // 1: rows may have paths, DRY penalties and masks
-layout(constant_id = 5) const uint kStages = 0;  // 1: rows may have stages
 const uint kSegments = gl_WorkGroupSize.x / kSegmentLanes;  // in flight at once
 const uint kLaneQuads = kSegmentQuads / kSegmentLanes;
 const bool kInRegisters = kLaneSegments == 1;  // keys stay in registers; otherwise logits are read twice

@@ -11,6 +11,7 @@
 #extension GL_GOOGLE_include_directive : require
 #extension GL_KHR_shader_subgroup_shuffle : require
 #include "common/kernel.glsl"
+#include "params/sample_stages.h"
 #include "common/random.glsl"
 #include "common/sampling_key.glsl"
 #include "common/sampling_reduce.glsl"
@@ -22,7 +23,6 @@
 #include "common/stages_warp.glsl"
 #include "common/stages_tokens.glsl"
 #include "common/stages_list.glsl"
-#include "params/sample_stages.h"
 #include "common/sampling_append.glsl"
 #include "common/chain_state.glsl"
 

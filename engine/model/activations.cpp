@@ -29,7 +29,7 @@ void add_matmuls(const DeviceCaps& caps, std::span<const ModelMatmul> matmuls,
                               .sibling_outputs = matmul.sibling_outputs};
       const MatmulPlan plan = choose_matmul(caps, shape, limits.deterministic);
       sizes.matmul_scratch = std::max(sizes.matmul_scratch, plan.scratch_bytes);
-      if (plan.norm_part_constant)
+      if (plan.can_share_norm)
         sizes.norm_state = std::max(sizes.norm_state, norm_state_bytes(plan.multiply.groups.y));
       if (plan.shared)
         sizes.matmul_counts = std::max(sizes.matmul_counts, plan.shared->count_bytes);

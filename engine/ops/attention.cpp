@@ -1,6 +1,5 @@
 #include "engine/ops/attention.h"
 
-#include <bit>
 #include <optional>
 
 #include <fmt/format.h>
@@ -140,19 +139,30 @@ uint64_t attention_count_bytes(const AttentionCapacity& capacity, const Attentio
 
 PipelineInfo attention_pipeline(const KernelPlan& list, const Attention& op) {
   PipelineInfo info = list.pipeline;
-  std::vector<uint32_t>& constants = info.constants;
-  constants.insert(constants.end(), {static_cast<uint32_t>(op.form), op.shape.heads,
-                                     op.shape.kv_heads, std::bit_cast<uint32_t>(op.scale)});
+  KernelConstants& constants = info.constants;
+  constants.set("kForm", static_cast<uint32_t>(op.form));
+  constants.set("kHeads", op.shape.heads);
+  constants.set("kKvHeads", op.shape.kv_heads);
+  constants.set("kScale", op.scale);
   if (op.rope == nullptr) return info;
   const RopeKv& rope = *op.rope;
   const RopeStrides strides = strides_of(rope);
   const RowPlace q = place_of(rope, rope.q, strides.q), k = place_of(rope, rope.k, strides.k),
                  v = place_of(rope, rope.v, strides.v);
-  constants.insert(constants.end(),
-                   {1, rope.shape.rope_dims, rope.shape.pairs == RopePairs::kAdjacent ? 1u : 0u,
-                    rope.shape.head_norms ? 1u : 0u, rope_lane_quads(info.subgroup_size),
-                    rope.shape.parts, q.stride, k.stride, v.stride,
-                    std::bit_cast<uint32_t>(rope.epsilon), k.column, k.behind, v.column, v.behind});
+  constants.set("kFuseRope", 1u);
+  constants.set("kRopeDims", rope.shape.rope_dims);
+  constants.set("kAdjacent", rope.shape.pairs == RopePairs::kAdjacent ? 1u : 0u);
+  constants.set("kHeadNorms", rope.shape.head_norms ? 1u : 0u);
+  constants.set("kLaneQuads", rope_lane_quads(info.subgroup_size));
+  constants.set("kPartials", rope.shape.parts);
+  constants.set("kQStride", q.stride);
+  constants.set("kKStride", k.stride);
+  constants.set("kVStride", v.stride);
+  constants.set("kEpsilon", rope.epsilon);
+  constants.set("kKColumn", k.column);
+  constants.set("kKFloatsBefore", k.behind);
+  constants.set("kVColumn", v.column);
+  constants.set("kVFloatsBefore", v.behind);
   return info;
 }
 

@@ -4,6 +4,10 @@
 
 #include "engine/ops/kernel_choice.h"
 #include "engine/ops/tuning/profile.h"
+#include "params/attention_lanes.h"
+#include "params/attention_rows.h"
+#include "params/attention_subgroup.h"
+#include "params/attention_tile.h"
 
 namespace hearth {
 namespace {
@@ -50,7 +54,11 @@ ListPlan choose_cpu(const DeviceCaps& caps, const AttentionShape& shape, bool on
   const HeadTile tile = choose_tile(shape, 4, one_token);
   return {.tokens = tile.tokens,
           .plan = {.pipeline = {.kernel = general_kernel("attention_subgroup", shape),
-                                .constants = {caps.subgroup_size, shape.head_size, tile.rows},
+                                .constants =
+                                    params::AttentionSubgroupConstants{
+                                        .kWorkgroupSize = caps.subgroup_size,
+                                        .kHeadSize = shape.head_size,
+                                        .kRows = tile.rows},
                                 .subgroup_size = caps.subgroup_size},
                    .groups = tile_groups(shape, tile)},
           .wanted_groups = 16,  // there are few cores
@@ -104,9 +112,16 @@ ListPlan choose_rows(const DeviceCaps& caps, const PaceTuning& tuning, const Att
                  1u, pace.subgroups);
   return {.tokens = tile.tokens,
           .plan = {.pipeline = {.kernel = general_kernel("attention_rows", shape),
-                                .constants = {subgroups * caps.subgroup_size, caps.subgroup_size,
-                                              subgroups, shape.head_size, tile.rows, lanes, run,
-                                              pace.overlap ? 1u : 0u},
+                                .constants =
+                                    params::AttentionRowsConstants{
+                                        .kWorkgroupSize = subgroups * caps.subgroup_size,
+                                        .kSubgroupSize = caps.subgroup_size,
+                                        .kSubgroups = subgroups,
+                                        .kHeadSize = shape.head_size,
+                                        .kRows = tile.rows,
+                                        .kStreamLanes = lanes,
+                                        .kRun = run,
+                                        .kDoubleBuffer = pace.overlap ? 1u : 0u},
                                 .subgroup_size = caps.subgroup_size},
                    .groups = tile_groups(shape, tile)},
           .wanted_groups = 2 * tuning.subgroups / pace.subgroups,
@@ -146,9 +161,16 @@ std::optional<ListPlan> choose_direct(const DeviceCaps& caps, const PaceTuning& 
     return std::nullopt;
   return ListPlan{.tokens = tile.tokens,
                   .plan = {.pipeline = {.kernel = kernel_name("attention_direct", shape),
-                                        .constants = {pace.subgroups * kLanes, kLanes,
-                                                      pace.subgroups, shape.head_size, tile.rows,
-                                                      kKeyLanes, kRunKeys, pace.overlap ? 1u : 0u},
+                                        .constants =
+                                            params::AttentionRowsConstants{
+                                                .kWorkgroupSize = pace.subgroups * kLanes,
+                                                .kSubgroupSize = kLanes,
+                                                .kSubgroups = pace.subgroups,
+                                                .kHeadSize = shape.head_size,
+                                                .kRows = tile.rows,
+                                                .kStreamLanes = kKeyLanes,
+                                                .kRun = kRunKeys,
+                                                .kDoubleBuffer = pace.overlap ? 1u : 0u},
                                         .subgroup_size = kLanes},
                            .groups = tile_groups(shape, tile)},
                   .wanted_groups = tuning.subgroups / pace.subgroups,
@@ -187,18 +209,21 @@ std::optional<ListPlan> choose_lanes(const DeviceCaps& caps, const AttentionShap
   const uint32_t subgroups = halves ? 4 : 8, keys = halves ? 32 : 64;
   const uint32_t shared_bytes = 2 * keys * shape.head_size * 2 + 16;
   const HeadTile tile{.tokens = subgroups * kSubgroupRows / heads_of_group(shape),
-                  .rows = subgroups * kSubgroupRows};
+                      .rows = subgroups * kSubgroupRows};
   if (!caps.features.lane_fragments || shape.head_size % 32 != 0 || shape.head_size > 128 ||
       tile.tokens == 0 || shared_bytes > caps.limits.max_shared_bytes ||
       subgroups * kLanes > caps.limits.max_group_invocations)
     return std::nullopt;
-  return ListPlan{
-      .tokens = tile.tokens,
-      .plan = {.pipeline = {.kernel = kernel_name("attention_lanes", shape),
-                            .constants = {subgroups * kLanes, kLanes, subgroups, shape.head_size,
-                                          kSubgroupRows, 8, 16, keys, 0},
-                            .subgroup_size = kLanes},
-               .groups = tile_groups(shape, tile)}};
+  return ListPlan{.tokens = tile.tokens,
+                  .plan = {.pipeline = {.kernel = kernel_name("attention_lanes", shape),
+                                        .constants =
+                                            params::AttentionLanesConstants{
+                                                .kWorkgroupSize = subgroups * kLanes,
+                                                .kSubgroups = subgroups,
+                                                .kHeadSize = shape.head_size,
+                                                .kKeys = keys},
+                                        .subgroup_size = kLanes},
+                           .groups = tile_groups(shape, tile)}};
 }
 
 std::optional<ListPlan> choose_matrix_tile(const DeviceCaps& caps, const AttentionShape& shape) {
@@ -225,14 +250,21 @@ std::optional<ListPlan> choose_matrix_tile(const DeviceCaps& caps, const Attenti
   halves.c = halves.result = ScalarType::kF16;
   const bool direct = std::ranges::find(caps.coopmat_shapes, halves) != caps.coopmat_shapes.end();
   const HeadTile tile{.tokens = rows / heads_of_group(shape), .rows = rows};
-  return ListPlan{
-      .tokens = tile.tokens,
-      .plan = {.pipeline = {.kernel = kernel_name("attention_tile", shape),
-                            .constants = {subgroups * caps.subgroup_size, caps.subgroup_size,
-                                          subgroups, shape.head_size, matrix->m, matrix->n,
-                                          matrix->k, tile_keys, direct ? 1u : 0u},
-                            .subgroup_size = caps.subgroup_size},
-               .groups = tile_groups(shape, tile)}};
+  return ListPlan{.tokens = tile.tokens,
+                  .plan = {.pipeline = {.kernel = kernel_name("attention_tile", shape),
+                                        .constants =
+                                            params::AttentionTileConstants{
+                                                .kWorkgroupSize = subgroups * caps.subgroup_size,
+                                                .kSubgroupSize = caps.subgroup_size,
+                                                .kSubgroups = subgroups,
+                                                .kHeadSize = shape.head_size,
+                                                .kM = matrix->m,
+                                                .kN = matrix->n,
+                                                .kK = matrix->k,
+                                                .kKeys = tile_keys,
+                                                .kDirect = direct ? 1u : 0u},
+                                        .subgroup_size = caps.subgroup_size},
+                           .groups = tile_groups(shape, tile)}};
 }
 
 ListPlan choose_few(const DeviceCaps& caps, const AttentionShape& shape, bool one_token,

@@ -1,6 +1,7 @@
 #include <string>
 
 #include "engine/ops/kernel_choice.h"
+#include "params/embed.h"
 
 namespace hearth {
 
@@ -9,7 +10,7 @@ KernelPlan choose_embed(const DeviceCaps& caps, const EmbedShape& shape) {
   const uint32_t pieces = divide_up(shape.width, kPieceWeights);
   const uint32_t lanes = group_size(caps, is_cpu(caps) || pieces <= 64 ? 32 : 64);
   return {.pipeline = {.kernel = "embed." + std::string(format_info(shape.format).header),
-                       .constants = {lanes}},
+                       .constants = params::EmbedConstants{.kWorkgroupSize = lanes}},
           .groups = {.x = divide_up(pieces, lanes), .y = shape.rows}};
 }
 

@@ -6,6 +6,12 @@
 
 #include "engine/ops/choose_tile.h"
 #include "engine/ops/tuning/profile.h"
+#include "params/combine_experts.h"
+#include "params/experts_few.h"
+#include "params/experts_invocation.h"
+#include "params/group_experts.h"
+#include "params/half_rows.h"
+#include "params/route.h"
 
 namespace hearth {
 namespace {
@@ -40,22 +46,15 @@ uint64_t expected_tiles(const ExpertsShape& shape, uint32_t tile_rows) {
 // One invocation per result and tile.
 ExpertProduct choose_cpu_product(const DeviceCaps& caps, const ProductShape& product,
                                  uint32_t tile_rows, uint32_t tiles) {
-  constexpr size_t kGateConstant = 3;
   const uint32_t results = product.gated ? product.outputs / 2 : product.outputs;
   const uint32_t lanes =
       std::max(caps.subgroup_size, std::min(group_size(caps, 64), std::bit_floor(results)));
-  return {.kernel = {.pipeline = {.kernel = variant("experts_invocation", product.format),
-                                  .constants = {lanes, kNoEpilogue, tile_rows, 0}},
-                     .groups = {.x = divide_up(results, lanes), .y = tiles}},
-          .gate_constant = kGateConstant};
+  return {.kernel = {
+              .pipeline = {.kernel = variant("experts_invocation", product.format),
+                           .constants = params::ExpertsInvocationConstants{.kWorkgroupSize = lanes,
+                                                                           .kRows = tile_rows}},
+              .groups = {.x = divide_up(results, lanes), .y = tiles}}};
 }
-
-// Indices of constants of the matrix-vector kernels: of all, of matvec_float, and of those with
-// teams.
-constexpr size_t kRowOutputs = 3, kRowFloatGate = 5;
-constexpr size_t kRowSubgroups = 5, kRowRounds = 6, kRowNorm = 7, kRowGate = 8, kRowTeams = 9;
-constexpr size_t kRowRoute = 10;
-constexpr size_t kSumInputs = 13;
 
 bool is_integer_kernel(const KernelPlan& kernel) {
   return kernel.pipeline.kernel.find("_integer.") != std::string::npos;
@@ -82,14 +81,14 @@ uint32_t groups_per_tile(uint32_t tiles, uint32_t at_once) {
 // to integers first, and with experts it chooses them, so a few that stay are better than many.
 void spread_integer(const DeviceCaps& caps, uint32_t outputs, uint32_t tiles, KernelPlan& kernel) {
   constexpr uint32_t kMostPartialBytes = 12 * 1024;
-  std::vector<uint32_t>& constants = kernel.pipeline.constants;
-  const bool large = constants[0] > tuning_profile(caps).integer.group_lanes;
+  KernelConstants& constants = kernel.pipeline.constants;
+  const bool large = constants.workgroup_size() > tuning_profile(caps).integer.group_lanes;
   const uint32_t at_once = multiprocessors(caps) * (large ? 1 : 2);
-  const uint32_t round_outputs = constants[kRowOutputs] * constants[kRowTeams];
+  const uint32_t round_outputs = constants["kOutputs"] * constants["kTeams"];
   const uint32_t rounds = divide_up(outputs, round_outputs * groups_per_tile(tiles, at_once));
-  const uint32_t most = kMostPartialBytes / (4 * constants[kRowOutputs] * constants[kRowSubgroups]);
-  constants[kRowRounds] = std::clamp(rounds, 1u, std::max(most, 1u));
-  kernel.groups.x = divide_up(outputs, round_outputs * constants[kRowRounds]);
+  const uint32_t most = kMostPartialBytes / (4 * constants["kOutputs"] * constants["kSubgroups"]);
+  constants.set("kRounds", std::clamp(rounds, 1u, std::max(most, 1u)));
+  kernel.groups.x = divide_up(outputs, round_outputs * constants["kRounds"]);
 }
 
 // One row per tile: the matrix-vector kernel of a single row, for every pair.
@@ -103,14 +102,13 @@ ExpertProduct choose_row_product(const DeviceCaps& caps, const ProductShape& pro
   ExpertProduct chosen{.kernel = plan.multiply};
   PipelineInfo& pipeline = chosen.kernel.pipeline;
   const bool teams = !pipeline.kernel.starts_with("matvec_float");
-  chosen.gate_constant = teams ? kRowGate : kRowFloatGate;
-  if (teams) chosen.norm_constant = kRowNorm;
-  if (product.gated && pipeline.constants[kRowOutputs] % 2 != 0) {
-    uint32_t& outputs = pipeline.constants[kRowOutputs];
-    outputs *= 2;
+  chosen.can_norm = teams;
+  if (product.gated && pipeline.constants["kOutputs"] % 2 != 0) {
+    const uint32_t outputs = 2 * pipeline.constants["kOutputs"];
+    pipeline.constants.set("kOutputs", outputs);
     const uint32_t group_outputs =
-        outputs * (teams ? pipeline.constants[kRowTeams] * pipeline.constants[kRowRounds]
-                         : pipeline.constants[0] / caps.subgroup_size);
+        outputs * (teams ? pipeline.constants["kTeams"] * pipeline.constants["kRounds"]
+                         : pipeline.constants.workgroup_size() / caps.subgroup_size);
     chosen.kernel.groups.x = divide_up(product.outputs, group_outputs);
   }
   if (is_integer_kernel(chosen.kernel)) spread_integer(caps, product.outputs, tiles, chosen.kernel);
@@ -127,18 +125,14 @@ std::optional<ExpertProduct> choose_row_sums(const DeviceCaps& caps, const Exper
                                                .inputs = shape.used * shape.mlp_width,
                                                .outputs = shape.width});
   if (!is_integer_kernel(plan.multiply)) return std::nullopt;
-  ExpertProduct chosen{.kernel = plan.multiply, .gate_constant = kRowGate};
+  ExpertProduct chosen{.kernel = plan.multiply};
   spread_integer(caps, shape.width, shape.rows, chosen.kernel);
   PipelineInfo& pipeline = chosen.kernel.pipeline;
-  pipeline.constants.resize(kSumInputs + 1);
-  pipeline.constants[kSumInputs] = shape.mlp_width;
+  pipeline.constants.set("kExpertInputs", shape.mlp_width);
   pipeline.kernel = variant("experts_sum_integer", shape.down);
   chosen.kernel.groups.y = shape.rows;
   return chosen;
 }
-
-// Indices of constants of experts_few.
-constexpr size_t kFewGate = 7, kFewRoute = 12, kFewNorm = 14;
 
 // A product of all experts of up to eight rows on matrix units, which reads each expert's weights
 // once. For MXFP4, whose bits are cheap to turn into halves and costly to turn into integers. Empty
@@ -163,14 +157,18 @@ std::optional<ExpertProduct> choose_few_product(const DeviceCaps& caps, const Ex
   const uint32_t groups = multiprocessors(caps) * std::max(1u, team->subgroups / subgroups);
   return ExpertProduct{
       .kernel = {.pipeline = {.kernel = variant("experts_few", product.format),
-                              .constants = {subgroups * kLanes, kNoEpilogue, product.inputs, 1,
-                                            subgroups, 1, 1, 0, 0, shape.used, shape.experts,
-                                            divide_up(shape.experts, kLanes), 0,
-                                            shape.over_all ? 1u : 0u, 0},
+                              .constants =
+                                  params::ExpertsFewConstants{
+                                      .kWorkgroupSize = subgroups * kLanes,
+                                      .kInputs = product.inputs,
+                                      .kSubgroups = subgroups,
+                                      .kUsed = shape.used,
+                                      .kExperts = shape.experts,
+                                      .kLaneExperts = divide_up(shape.experts, kLanes),
+                                      .kOverAll = shape.over_all ? 1u : 0u},
                               .subgroup_size = caps.subgroup_size},
                  .groups = {.x = 1, .y = groups}},
-      .gate_constant = kFewGate,
-      .norm_constant = product.gated ? std::optional(kFewNorm) : std::nullopt,
+      .can_norm = product.gated,
       .all_rows = true};
 }
 
@@ -182,7 +180,7 @@ void choose_few_products(const DeviceCaps& caps, const ExpertsShape& shape,
   const std::optional<ExpertProduct> second =
       shape.rows == 1 ? std::nullopt : choose_few_product(caps, shape, down);
   if (shape.rows > 1 && !second) return;
-  first->kernel.pipeline.constants[kFewRoute] = 1;
+  first->kernel.pipeline.constants.set("kRoutes", 1u);
   plan.gate_up = *first;
   if (!second) return;
   plan.down = *second;
@@ -198,11 +196,10 @@ bool routes_itself(const DeviceCaps& caps, const ExpertsShape& shape, const Kern
 }
 
 void route_in_product(const DeviceCaps& caps, const ExpertsShape& shape, KernelPlan& gate_up) {
-  std::vector<uint32_t>& constants = gate_up.pipeline.constants;
-  constants.resize(kRowRoute + 3);
-  constants[kRowRoute] = shape.used;
-  constants[kRowRoute + 1] = divide_up(shape.experts, caps.subgroup_size);
-  constants[kRowRoute + 2] = shape.over_all ? 1 : 0;
+  KernelConstants& constants = gate_up.pipeline.constants;
+  constants.set("kRouteUsed", shape.used);
+  constants.set("kLaneExperts", divide_up(shape.experts, caps.subgroup_size));
+  constants.set("kOverAll", shape.over_all ? 1u : 0u);
 }
 
 // The time of a tile up to a factor: that of the products, and that of loading and decoding
@@ -253,11 +250,10 @@ std::optional<TilePair> choose_tiles(const DeviceCaps& caps, const ExpertsShape&
 }
 
 ExpertProduct tile_product(const RowTile& tile, uint32_t tiles) {
-  ExpertProduct product{.kernel = tile.kernel, .gate_constant = tile.gate_constant};
+  ExpertProduct product{.kernel = tile.kernel};
   product.kernel.pipeline.kernel = experts_kernel(tile.kernel.pipeline.kernel);
   // matmul_tile has gates only as a kernel of experts.
-  std::vector<uint32_t>& constants = product.kernel.pipeline.constants;
-  constants.resize(std::max(constants.size(), tile.gate_constant + 1));
+  product.kernel.pipeline.constants.set("kGate", params::kGateNone);
   product.kernel.groups.x = tiles;
   return product;
 }
@@ -274,12 +270,15 @@ void plan_lists(const DeviceCaps& caps, const ExpertsShape& shape, ExpertsPlan& 
   if (row_kernels && routes_itself(caps, shape, plan.gate_up.kernel)) {
     route_in_product(caps, shape, plan.gate_up.kernel);
   } else if (!plan.gate_up.all_rows) {
-    plan.route =
-        KernelPlan{.pipeline = {.kernel = "route",
-                                .constants = {lanes, shape.used, divide_up(shape.experts, lanes),
-                                              shape.over_all ? 1u : 0u},
-                                .subgroup_size = lanes},
-                   .groups = {.x = shape.rows}};
+    plan.route = KernelPlan{
+        .pipeline = {.kernel = "route",
+                     .constants =
+                         params::RouteConstants{.kWorkgroupSize = lanes,
+                                                .kUsed = shape.used,
+                                                .kLaneExperts = divide_up(shape.experts, lanes),
+                                                .kOverAll = shape.over_all ? 1u : 0u},
+                     .subgroup_size = lanes},
+        .groups = {.x = shape.rows}};
   }
   if (plan.tile_rows > 1) {
     constexpr uint32_t kMostSubgroupsOfAny = 32;  // no device guarantees more per workgroup
@@ -287,17 +286,21 @@ void plan_lists(const DeviceCaps& caps, const ExpertsShape& shape, ExpertsPlan& 
     const uint32_t group_lanes =
         is_cpu(caps) ? lanes
                      : group_size(caps, std::clamp(pairs_of(shape), std::min(128u, most), most));
-    plan.group = KernelPlan{.pipeline = {.kernel = "group_experts",
-                                         .constants = {group_lanes, shape.experts},
-                                         .subgroup_size = lanes},
-                            .groups = {.x = shape.experts}};
+    plan.group = KernelPlan{
+        .pipeline = {.kernel = "group_experts",
+                     .constants = params::GroupExpertsConstants{.kWorkgroupSize = group_lanes,
+                                                                .kExperts = shape.experts},
+                     .subgroup_size = lanes},
+        .groups = {.x = shape.experts}};
   }
   if (plan.down.kernel.pipeline.kernel.starts_with("experts_sum_")) return;
   const uint32_t combine_lanes = is_cpu(caps) ? lanes : group_size(caps, 128);
-  plan.combine =
-      KernelPlan{.pipeline = {.kernel = "combine_experts",
-                              .constants = {combine_lanes, shape.used, plan.group ? 1u : 0u}},
-                 .groups = {.x = divide_up(shape.width / 4, combine_lanes), .y = shape.rows}};
+  plan.combine = KernelPlan{
+      .pipeline = {.kernel = "combine_experts",
+                   .constants = params::CombineExpertsConstants{.kWorkgroupSize = combine_lanes,
+                                                                .kUsed = shape.used,
+                                                                .kGrouped = plan.group ? 1u : 0u}},
+      .groups = {.x = divide_up(shape.width / 4, combine_lanes), .y = shape.rows}};
 }
 
 }  // namespace
@@ -356,7 +359,8 @@ ExpertsPlan choose_experts(const DeviceCaps& caps, const ExpertsShape& shape, bo
     if (matrices) {
       const uint32_t lanes = group_size(caps, 128);
       plan.prepare =
-          KernelPlan{.pipeline = {.kernel = "half_rows", .constants = {lanes}},
+          KernelPlan{.pipeline = {.kernel = "half_rows",
+                                  .constants = params::HalfRowsConstants{.kWorkgroupSize = lanes}},
                      .groups = {.x = divide_up(shape.width / 8, lanes), .y = shape.rows}};
     }
   }

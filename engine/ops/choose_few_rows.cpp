@@ -4,7 +4,7 @@
 
 #include "engine/ops/choose_tile.h"
 #include "engine/ops/tuning/profile.h"
-#include "params/matmul.h"
+#include "params/matmul_team.h"
 
 namespace hearth {
 namespace {
@@ -14,7 +14,6 @@ constexpr uint32_t kBlock = 128;  // inputs that a subgroup multiplies at a time
 constexpr uint32_t kPieceInputs = 32;
 constexpr uint32_t kColumnRows = 8;  // rows of x per fragment
 constexpr uint32_t kRoundOutputs = 16;
-constexpr size_t kGateConstant = 7, kNormPartConstant = 9;
 
 std::optional<FewRowsTeam> team_for(const DeviceCaps& caps, WeightFormat format, uint32_t columns) {
   const FewRowsTuning tuning = tuning_profile(caps).few_rows;
@@ -56,14 +55,15 @@ std::optional<MatmulPlan> choose_few_rows(const DeviceCaps& caps, const MatmulSh
   MatmulPlan plan;
   plan.multiply = {
       .pipeline = {.kernel = variant("matmul_team", shape.format),
-                   .constants = {subgroups * kLanes, kNoEpilogue, shape.inputs, splits, subgroups,
-                                 rounds, columns, 0, 0, params::kNormNone, 1},
+                   .constants = params::MatmulTeamConstants{.kWorkgroupSize = subgroups * kLanes,
+                                                            .kInputs = shape.inputs,
+                                                            .kSplits = splits,
+                                                            .kSubgroups = subgroups,
+                                                            .kRounds = rounds,
+                                                            .kColumns = columns},
                    .subgroup_size = caps.subgroup_size},
       .groups = {.x = 1, .y = divide_up(shape.outputs, rounds * kRoundOutputs), .z = splits}};
-  if (splits == 1) {
-    plan.gate_constant = kGateConstant;
-    plan.norm_part_constant = kNormPartConstant;
-  }
+  plan.can_gate = plan.can_share_norm = splits == 1;
   take_halves(caps, shape, plan);
   if (splits > 1) leave_parts(caps, shape, splits, columns * kColumnRows, plan);
   plan.scratch_bytes = plan.prepared_bytes + plan.part_bytes;

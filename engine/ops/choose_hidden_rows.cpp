@@ -1,5 +1,6 @@
 #include "engine/ops/kernel_choice.h"
-#include "params/hidden_rows.h"
+#include "params/compare_hidden.h"
+#include "params/keep_hidden.h"
 
 namespace hearth {
 namespace {
@@ -12,12 +13,16 @@ uint32_t hidden_row_lanes(const DeviceCaps& caps) {
 }  // namespace
 
 KernelPlan choose_keep_hidden(const DeviceCaps& caps, const HiddenRowsShape& shape) {
-  return {.pipeline = {.kernel = "keep_hidden", .constants = {hidden_row_lanes(caps)}},
+  return {.pipeline = {.kernel = "keep_hidden",
+                       .constants =
+                           params::KeepHiddenConstants{.kWorkgroupSize = hidden_row_lanes(caps)}},
           .groups = {.x = shape.rows}};
 }
 
 KernelPlan choose_compare_hidden(const DeviceCaps& caps, const HiddenRowsShape& shape) {
-  return {.pipeline = {.kernel = "compare_hidden", .constants = {hidden_row_lanes(caps)}},
+  return {.pipeline = {.kernel = "compare_hidden",
+                       .constants = params::CompareHiddenConstants{.kWorkgroupSize =
+                                                                       hidden_row_lanes(caps)}},
           .groups = {.x = params::kComparisonParts, .y = shape.rows}};
 }
 

@@ -5,15 +5,13 @@
 #include "engine/ops/choose_tile.h"
 #include "engine/ops/kernel_choice.h"
 #include "engine/ops/tuning/profile.h"
-#include "params/matmul.h"
+#include "params/matmul_invocation.h"
+#include "params/matvec_float.h"
+#include "params/matvec_integer.h"
+#include "params/matvec_team.h"
 
 namespace hearth {
 namespace {
-
-// Indices of constants of the matrix-vector kernels, and of those with teams.
-constexpr size_t kMatvecOutputs = 3;
-constexpr size_t kFloatGate = 5;
-constexpr size_t kTeamNorm = 7, kTeamGate = 8;
 
 // No device guarantees more subgroups per workgroup.
 constexpr uint32_t kMostSubgroups = 32;
@@ -36,10 +34,12 @@ MatmulPlan choose_cpu(const DeviceCaps& caps, const MatmulShape& shape, uint32_t
   constexpr uint32_t kGroups = 16;
   uint32_t lanes = group_size(caps, 64);
   while (lanes > caps.subgroup_size && divide_up(shape.outputs, lanes) < kGroups) lanes /= 2;
-  return {.multiply = {.pipeline = {.kernel = variant("matmul_invocation", shape.format),
-                                    .constants = {lanes, kNoEpilogue, rows_at_once}},
-                       .groups = {.x = divide_up(shape.outputs, lanes),
-                                  .y = divide_up(shape.rows, rows_at_once)}}};
+  return {.multiply = {
+              .pipeline = {.kernel = variant("matmul_invocation", shape.format),
+                           .constants = params::MatmulInvocationConstants{.kWorkgroupSize = lanes,
+                                                                          .kRows = rows_at_once}},
+              .groups = {.x = divide_up(shape.outputs, lanes),
+                         .y = divide_up(shape.rows, rows_at_once)}}};
 }
 
 // What a lane of matvec_float loads at a time: `ahead` chunks of 16 bytes from each of `outputs`
@@ -66,8 +66,10 @@ MatmulPlan choose_float(const DeviceCaps& caps, const MatmulShape& shape, uint32
   const auto [outputs, ahead] = float_step(tuning_profile(caps).matvec, shape, rows_at_once);
   return {
       .multiply = {.pipeline = {.kernel = variant("matvec_float", shape.format),
-                                .constants = {lanes, kNoEpilogue, rows_at_once, outputs, ahead,
-                                              params::kGateNone},
+                                .constants = params::MatvecFloatConstants{.kWorkgroupSize = lanes,
+                                                                          .kRows = rows_at_once,
+                                                                          .kOutputs = outputs,
+                                                                          .kAhead = ahead},
                                 .subgroup_size = caps.subgroup_size},
                    .groups = {.x = divide_up(shape.outputs, outputs * lanes / caps.subgroup_size),
                               .y = divide_up(shape.rows, rows_at_once)}}};
@@ -109,12 +111,17 @@ std::optional<MatmulPlan> choose_team(const DeviceCaps& caps, const MatmulShape&
   const uint32_t outputs = outputs_of(team), teams = most / team.lanes;
   const uint32_t lanes = team.lanes * teams;
   return MatmulPlan{
-      .multiply = {.pipeline = {.kernel = variant("matvec_team", shape.format),
-                                .constants = {lanes, kNoEpilogue, 1, outputs, shape.inputs,
-                                              lanes / caps.subgroup_size, rounds, 0,
-                                              params::kGateNone, teams},
-                                .subgroup_size = caps.subgroup_size},
-                   .groups = {.x = divide_up(shape.outputs, outputs * teams * rounds)}}};
+      .multiply = {
+          .pipeline = {.kernel = variant("matvec_team", shape.format),
+                       .constants =
+                           params::MatvecTeamConstants{.kWorkgroupSize = lanes,
+                                                       .kOutputs = outputs,
+                                                       .kInputs = shape.inputs,
+                                                       .kSubgroups = lanes / caps.subgroup_size,
+                                                       .kRounds = rounds,
+                                                       .kTeams = teams},
+                       .subgroup_size = caps.subgroup_size},
+          .groups = {.x = divide_up(shape.outputs, outputs * teams * rounds)}}};
 }
 
 // Whether a matrix of F32 weights, a router's, is so small that every row may read it again: from
@@ -181,8 +188,15 @@ MatmulPlan choose_integer(const DeviceCaps& caps, const MatmulShape& shape, uint
       std::clamp(divide_up(all_outputs, outputs * all_teams), 1u, tuning.most_rounds);
   const uint32_t lanes = team * teams;
   return {.multiply = {.pipeline = {.kernel = variant("matvec_integer", shape.format),
-                                    .constants = {lanes, kNoEpilogue, rows_at_once, outputs, pieces,
-                                                  lanes / caps.subgroup_size, rounds, 0, 0, teams},
+                                    .constants =
+                                        params::MatvecIntegerConstants{
+                                            .kWorkgroupSize = lanes,
+                                            .kRows = rows_at_once,
+                                            .kOutputs = outputs,
+                                            .kPieces = pieces,
+                                            .kSubgroups = lanes / caps.subgroup_size,
+                                            .kRounds = rounds,
+                                            .kTeams = teams},
                                     .subgroup_size = caps.subgroup_size},
                        .groups = {.x = divide_up(shape.outputs, outputs * teams * rounds),
                                   .y = divide_up(shape.rows, rows_at_once)}}};
@@ -208,7 +222,7 @@ MatmulPlan choose_matmul(const DeviceCaps& caps, const MatmulShape& shape, bool 
   if (shape.rows > 1 && !deterministic && reads_few_bytes(shape)) {
     if (std::optional<MatmulPlan> plan = choose_team(caps, shape)) {
       plan->multiply.groups.y = shape.rows;
-      plan->norm_constant = kTeamNorm;
+      plan->can_norm = true;
       return *plan;
     }
   }
@@ -227,9 +241,8 @@ MatmulPlan choose_matmul(const DeviceCaps& caps, const MatmulShape& shape, bool 
   }
   MatmulPlan plan = teams ? *teams : choose_float(caps, shape, rows_at_once);
   if (!one) return plan;
-  if (teams) plan.norm_constant = kTeamNorm;
-  if (plan.multiply.pipeline.constants[kMatvecOutputs] % 2 == 0)
-    plan.gate_constant = teams ? kTeamGate : kFloatGate;
+  plan.can_norm = teams.has_value();
+  plan.can_gate = plan.multiply.pipeline.constants["kOutputs"] % 2 == 0;
   return plan;
 }
 

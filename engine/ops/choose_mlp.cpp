@@ -1,4 +1,5 @@
 #include "engine/ops/kernel_choice.h"
+#include "params/mlp_activation.h"
 
 namespace hearth {
 
@@ -8,8 +9,12 @@ KernelPlan choose_mlp(const DeviceCaps& caps, const MlpShape& shape) {
   // If there are enough rows to fill the device, larger workgroups mean fewer to start.
   const uint32_t step = is_cpu(caps) ? 4 : shape.rows >= 64 ? 2 : 1;
   return {.pipeline = {.kernel = "mlp_activation",
-                       .constants = {lanes, static_cast<uint32_t>(shape.activation), step,
-                                     static_cast<uint32_t>(shape.form)}},
+                       .constants =
+                           params::MlpActivationConstants{
+                               .kWorkgroupSize = lanes,
+                               .kActivation = static_cast<uint32_t>(shape.activation),
+                               .kUnroll = step,
+                               .kForm = static_cast<uint32_t>(shape.form)}},
           .groups = {.x = divide_up(units, lanes * step), .y = shape.rows}};
 }
 

@@ -1,5 +1,6 @@
 #include "engine/ops/kernel_choice.h"
 #include "engine/ops/tuning/profile.h"
+#include "params/rms_norm.h"
 
 namespace hearth {
 namespace {
@@ -25,8 +26,11 @@ KernelPlan choose_rms_norm(const DeviceCaps& caps, const RmsNormShape& shape, bo
     if (kept > kMostKept) kept = 0;
   }
   return {.pipeline = {.kernel = "rms_norm",
-                       .constants = {lanes, shape.residuals, kept,
-                                     static_cast<uint32_t>(shape.form), 0}},
+                       .constants =
+                           params::RmsNormConstants{.kWorkgroupSize = lanes,
+                                                    .kResiduals = shape.residuals,
+                                                    .kRegisterQuads = kept,
+                                                    .kForm = static_cast<uint32_t>(shape.form)}},
           .groups = {.x = shape.rows}};
 }
 

@@ -2,6 +2,11 @@
 #include <bit>
 
 #include "engine/ops/kernel_choice.h"
+#include "params/history_commit.h"
+#include "params/mix_logits.h"
+#include "params/sample_pick.h"
+#include "params/sample_scan.h"
+#include "params/sample_stages.h"
 #include "params/sampling.h"
 
 namespace hearth {
@@ -64,21 +69,32 @@ SamplingPlan choose_sampling(const DeviceCaps& caps, const SamplingShape& shape)
   plan.segments = plan.chunks * scan_lanes * tiles;
   plan.scan = {
       .pipeline = {.kernel = "sample_scan",
-                   .constants = {scan_lanes * parts, tiles, parts, shape.greedy, shape.extras}},
+                   .constants = params::SampleScanConstants{.kWorkgroupSize = scan_lanes * parts,
+                                                            .kLaneSegments = tiles,
+                                                            .kSegmentLanes = parts,
+                                                            .kPickGreedy = shape.greedy ? 1u : 0u,
+                                                            .kExtras = shape.extras ? 1u : 0u,
+                                                            .kStages = shape.stages ? 1u : 0u}},
       .groups = {.x = plan.chunks, .y = shape.rows}};
   if (!shape.greedy)
     plan.pick = {
         .pipeline = {.kernel = "sample_pick",
-                     .constants = {pick_lanes, tables.bins, tables.list_tokens, scan_lanes}},
+                     .constants = params::SamplePickConstants{.kWorkgroupSize = pick_lanes,
+                                                              .kBins = tables.bins,
+                                                              .kListTokens = tables.list_tokens,
+                                                              .kScanLanes = scan_lanes}},
         .groups = {.x = shares, .y = shape.rows}};
   if (shape.stages) {
     const PickTables lists = stages_tables(caps);
     const uint32_t lanes =
         is_cpu(caps) ? caps.subgroup_size : group_size(caps, std::min(1024u, lists.list_tokens));
-    plan.scan.pipeline.constants.push_back(1);
-    plan.stages = {.pipeline = {.kernel = "sample_stages",
-                                .constants = {lanes, lists.bins, lists.list_tokens, scan_lanes}},
-                   .groups = {.x = 1, .y = shape.rows}};
+    plan.stages = {
+        .pipeline = {.kernel = "sample_stages",
+                     .constants = params::SampleStagesConstants{.kWorkgroupSize = lanes,
+                                                                .kBins = lists.bins,
+                                                                .kListTokens = lists.list_tokens,
+                                                                .kScanLanes = scan_lanes}},
+        .groups = {.x = 1, .y = shape.rows}};
   }
   const auto rounded = [](uint64_t bytes) { return round_up(bytes, 256); };
   const uint64_t chunk_bytes =
@@ -92,7 +108,9 @@ SamplingPlan choose_sampling(const DeviceCaps& caps, const SamplingShape& shape)
 
 KernelPlan choose_history_commit(const DeviceCaps& caps, uint32_t commits) {
   const uint32_t lanes = is_cpu(caps) ? caps.subgroup_size : group_size(caps, 256);
-  return {.pipeline = {.kernel = "history_commit", .constants = {lanes}}, .groups = {.x = commits}};
+  return {.pipeline = {.kernel = "history_commit",
+                       .constants = params::CommitHistoryConstants{.kWorkgroupSize = lanes}},
+          .groups = {.x = commits}};
 }
 
 KernelPlan choose_mix_logits(const DeviceCaps& caps, const SamplingShape& shape) {
@@ -100,7 +118,8 @@ KernelPlan choose_mix_logits(const DeviceCaps& caps, const SamplingShape& shape)
   // lanes.
   const uint32_t lanes = is_cpu(caps) ? caps.subgroup_size : group_size(caps, 1024);
   const uint32_t groups = is_cpu(caps) ? 1 : std::clamp(divide_up(shape.vocab, lanes), 1u, 8u);
-  return {.pipeline = {.kernel = "mix_logits", .constants = {lanes}},
+  return {.pipeline = {.kernel = "mix_logits",
+                       .constants = params::MixLogitsConstants{.kWorkgroupSize = lanes}},
           .groups = {.x = groups, .y = shape.rows}};
 }
 

@@ -6,17 +6,13 @@
 
 #include <fmt/format.h>
 
+#include "engine/ops/tile_kernel.h"
 #include "engine/ops/tuning/profile.h"
+#include "params/half_rows.h"
+#include "params/matmul_reduce.h"
 
 namespace hearth {
 namespace {
-
-// The indices of the constants for gating (half of the outputs gate the others) and for the number
-// of workgroups that share the last tiles.
-size_t gate_constant(TileKernel kernel) {
-  return kernel == TileKernel::kCoopmat ? 14 : kernel == TileKernel::kWide ? 9 : 8;
-}
-size_t share_constant(TileKernel kernel) { return kernel == TileKernel::kWide ? 5 : 17; }
 
 // Tiles without matrix units: four by four results per lane.
 constexpr Tile scalar(uint32_t rows, uint32_t outputs, uint32_t resident) {
@@ -33,34 +29,6 @@ constexpr Tile kScalarTiles[] = {scalar(16, 64, 4), scalar(32, 64, 4), scalar(64
 std::span<const Tile> tiles_for(const TilesTuning& tuning, WeightFormat format, bool coopmat) {
   if (!coopmat) return kScalarTiles;
   return format_info(format).is_float() ? tuning.floats : tuning.quantized;
-}
-
-// Whether lanes fill fragments of 16 rows and this many outputs themselves.
-bool lanes_make_fragments(const Tile& tile) {
-  return tile.kernel == TileKernel::kDirect || tile.kernel == TileKernel::kWide;
-}
-constexpr uint32_t kLaneFragment = 8;
-
-uint32_t tile_parts(const Tile& tile) {
-  return tile.rows / tile.part_rows * (tile.outputs / tile.part_outputs);
-}
-
-uint32_t tile_lanes(const DeviceCaps& caps, const Tile& tile) {
-  return tile_parts(tile) * (tile.kernel == TileKernel::kScalar ? 1 : caps.subgroup_size);
-}
-
-// The fragments that a subgroup's part of a tile consists of: the largest of the device.
-std::optional<CoopmatShape> fragment_of(const DeviceCaps& caps, uint32_t part_outputs) {
-  std::optional<CoopmatShape> best;
-  if (!caps.features.coopmat || !caps.features.float16) return best;
-  for (const CoopmatShape& shape : caps.coopmat_shapes) {
-    const bool fits = shape.a == ScalarType::kF16 && shape.b == ScalarType::kF16 &&
-                      shape.c == ScalarType::kF32 && shape.result == ScalarType::kF32 &&
-                      16 % shape.m == 0 && 16 % shape.n == 0 && 32 % shape.k == 0 &&
-                      part_outputs % shape.n == 0;
-    if (fits && (!best || shape.m * shape.n * shape.k > best->m * best->n * best->k)) best = shape;
-  }
-  return best;
 }
 
 // The most shared memory that the kernels declare: operands or, for combining gate and up, one row
@@ -243,65 +211,6 @@ Choice choose(const DeviceCaps& caps, const MatmulShape& shape, bool coopmat) {
   return best;
 }
 
-PipelineInfo scalar_kernel(const DeviceCaps& caps, const MatmulShape& shape, const Tile& tile,
-                           uint32_t splits) {
-  return {.kernel = variant("matmul_tile", shape.format),
-          .constants = {tile_lanes(caps, tile), kNoEpilogue, tile.rows, tile.outputs, tile.inputs,
-                        splits, tile.part_rows, tile.part_outputs}};
-}
-
-PipelineInfo coopmat_kernel(const DeviceCaps& caps, const MatmulShape& shape, const Tile& tile,
-                            uint32_t splits) {
-  const std::optional<CoopmatShape> fragment = fragment_of(caps, tile.part_outputs);
-  // Small fragments consist of plain instructions, of which there should be few.
-  const uint32_t unroll = fragment->k < 16 ? 1 : tile.inputs / fragment->k;
-  return {.kernel = variant("matmul_coopmat", shape.format),
-          .constants = {tile_lanes(caps, tile), kNoEpilogue, tile.rows, tile.outputs, tile.inputs,
-                        splits, tile.part_rows, tile.part_outputs, fragment->m, fragment->n,
-                        fragment->k, tile_parts(tile), tile.ahead, unroll, 0, 0, tile.round, 1},
-          .subgroup_size = caps.subgroup_size};
-}
-
-PipelineInfo direct_kernel(const DeviceCaps& caps, const MatmulShape& shape, const Tile& tile,
-                           uint32_t splits) {
-  return {.kernel = variant("matmul_direct", shape.format),
-          .constants = {tile_lanes(caps, tile), kNoEpilogue, tile.rows, tile.outputs, tile.buffers,
-                        splits, tile.part_outputs, tile_parts(tile), 0, 0},
-          .subgroup_size = caps.subgroup_size};
-}
-
-PipelineInfo wide_kernel(const DeviceCaps& caps, const MatmulShape& shape, const Tile& tile,
-                         uint32_t splits) {
-  // Inputs are a constant where that was measured to be faster: with more weights than x to load.
-  const bool whole = shape.rows % tile.rows == 0 && shape.outputs % tile.outputs == 0;
-  const bool constant = whole && tile.outputs > tile.rows && format_info(shape.format).is_float();
-  return {.kernel = variant("matmul_wide", shape.format),
-          .constants = {tile_lanes(caps, tile), kNoEpilogue, tile.rows, tile.outputs, splits, 1,
-                        tile.part_rows, tile.part_outputs, tile_parts(tile), 0, 0,
-                        constant ? shape.inputs : 0},
-          .subgroup_size = caps.subgroup_size};
-}
-
-PipelineInfo tile_kernel(const DeviceCaps& caps, const MatmulShape& shape, const Tile& tile,
-                         uint32_t splits) {
-  switch (tile.kernel) {
-    case TileKernel::kCoopmat:
-      return coopmat_kernel(caps, shape, tile, splits);
-    case TileKernel::kDirect:
-      return direct_kernel(caps, shape, tile, splits);
-    case TileKernel::kWide:
-      return wide_kernel(caps, shape, tile, splits);
-    case TileKernel::kScalar:
-      break;
-  }
-  return scalar_kernel(caps, shape, tile, splits);
-}
-
-// Of a tile's fragments. REQUIRES: it has some.
-uint32_t fragment_outputs(const DeviceCaps& caps, const Tile& tile) {
-  return lanes_make_fragments(tile) ? kLaneFragment : fragment_of(caps, tile.part_outputs)->n;
-}
-
 }  // namespace
 
 std::string variant(std::string_view kernel, WeightFormat format) {
@@ -319,17 +228,22 @@ bool matrix_units(const DeviceCaps& caps, WeightFormat format) {
 void take_halves(const DeviceCaps& caps, const MatmulShape& shape, MatmulPlan& plan) {
   const uint32_t lanes = group_size(caps, 128);
   plan.form = RowForm::kHalves;
-  plan.prepare = KernelPlan{.pipeline = {.kernel = "half_rows", .constants = {lanes}},
-                            .groups = {.x = divide_up(shape.inputs / 8, lanes), .y = shape.rows}};
+  plan.prepare =
+      KernelPlan{.pipeline = {.kernel = "half_rows",
+                              .constants = params::HalfRowsConstants{.kWorkgroupSize = lanes}},
+                 .groups = {.x = divide_up(shape.inputs / 8, lanes), .y = shape.rows}};
   plan.prepared_bytes = row_form_bytes(plan.form, shape.rows, shape.inputs);
 }
 
 void leave_parts(const DeviceCaps& caps, const MatmulShape& shape, uint32_t splits,
                  uint32_t tile_rows, MatmulPlan& plan) {
   const uint32_t lanes = group_size(caps, 256);
-  plan.reduce = KernelPlan{
-      .pipeline = {.kernel = "matmul_reduce", .constants = {lanes, kNoEpilogue, splits, tile_rows}},
-      .groups = {.x = divide_up(shape.outputs, 4 * lanes), .y = shape.rows}};
+  plan.reduce =
+      KernelPlan{.pipeline = {.kernel = "matmul_reduce",
+                              .constants = params::MatmulReduceConstants{.kWorkgroupSize = lanes,
+                                                                         .kSplits = splits,
+                                                                         .kTileRows = tile_rows}},
+                 .groups = {.x = divide_up(shape.outputs, 4 * lanes), .y = shape.rows}};
   plan.parts = {.splits = splits,
                 .rows = divide_up(shape.rows, tile_rows) * tile_rows,
                 .outputs = divide_up(shape.outputs, kPartUnit) * kPartUnit};
@@ -350,7 +264,6 @@ std::vector<RowTile> row_tiles(const DeviceCaps& caps, const MatmulShape& shape,
     const uint32_t across = divide_up(shape.outputs, tile.outputs);
     all.push_back({.rows = tile.rows,
                    .kernel = {tile_kernel(caps, shape, tile, 1), {.y = across}},
-                   .gate_constant = gate_constant(tile.kernel),
                    .cost = uint64_t{across} * tile.outputs * tile.percent / tile.resident,
                    .percent = tile.rows >= tuning.many_rows ? tile.percent : 100});
   }
@@ -378,7 +291,7 @@ MatmulPlan choose_tile(const DeviceCaps& caps, const MatmulShape& shape) {
     const uint32_t fragment = fragment_outputs(caps, tile);
     const bool even =
         tile.outputs / fragment % 2 == 0 && (!rest || rest->outputs / fragment % 2 == 0);
-    if (splits == 1 && even) plan.gate_constant = gate_constant(tile.kernel);
+    plan.can_gate = splits == 1 && even;
     take_halves(caps, shape, plan);
   }
   plan.multiply.groups = {.x = down, .y = across, .z = splits};
@@ -390,7 +303,7 @@ MatmulPlan choose_tile(const DeviceCaps& caps, const MatmulShape& shape) {
                                 .groups = {.x = whole + left * last_splits}},
                    .whole_tiles = whole,
                    .count_bytes = uint64_t{left} * 4};
-    plan.shared->multiply.pipeline.constants[share_constant(tile.kernel)] = last_splits;
+    plan.shared->multiply.pipeline.constants.set("kTailSplits", last_splits);
     plan.part_bytes = uint64_t{left} * last_splits * tile.rows * tile.outputs * 4;
   }
   plan.scratch_bytes = plan.prepared_bytes + plan.part_bytes;

@@ -9,9 +9,6 @@
 
 namespace hearth {
 
-// A placeholder; record_matmul sets the product's real epilogue.
-inline constexpr uint32_t kNoEpilogue = 0;
-
 std::string variant(std::string_view kernel, WeightFormat format);  // "matmul_tile.f32"
 
 // Whether matrix units can be used for weights of this format.
@@ -29,8 +26,7 @@ void leave_parts(const DeviceCaps& caps, const MatmulShape& shape, uint32_t spli
 // tiles of their own (choose_experts.cpp).
 struct RowTile {
   uint32_t rows = 0;
-  KernelPlan kernel;  // groups.x is up to the caller
-  size_t gate_constant = 0;
+  KernelPlan kernel;       // groups.x is up to the caller
   uint64_t cost = 0;       // time up to a factor, to compare tiles of the same rows
   uint32_t percent = 100;  // time per result, to compare tiles of many rows
 };

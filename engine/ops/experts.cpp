@@ -63,12 +63,12 @@ Status record_expert_product(CommandRecorder& recorder, PipelineStore& pipelines
                              uint32_t outputs) {
   PipelineInfo info = product.kernel.pipeline;
   const bool routes = rows.logits.has_value();
-  info.constants[kEpilogueConstant] = (weights.bias ? params::kEpilogueBias : 0) |
-                                      (rows.scales && !routes ? params::kEpilogueScale : 0);
-  if (rows.norm) info.constants[*product.norm_constant] = 1;
+  info.constants.set("kEpilogue", (weights.bias ? params::kEpilogueBias : 0) |
+                                      (rows.scales && !routes ? params::kEpilogueScale : 0));
+  if (rows.norm) info.constants.set("kNorm", 1u);
   if (rows.activation) {
-    info.constants[product.gate_constant] = gate_kind(*rows.activation);
-    if (product.half_results) info.constants[product.gate_constant + 1] = 1;
+    info.constants.set("kGate", gate_kind(*rows.activation));
+    if (product.half_results) info.constants.set("kHalfResults", 1u);
   }
   HEARTH_ASSIGN(const Pipeline* pipeline, pipelines.get(info));
   // Kernels get valid addresses even for what they do not use.

@@ -43,11 +43,9 @@ inline constexpr uint32_t kMostUsedExperts = 64;
 // One of the two products.
 struct ExpertProduct {
   KernelPlan kernel;
-  size_t gate_constant = 0;   // the constant that turns gates on
-  bool half_results = false;  // with gates; the next constant
-  // The constant that makes it apply an RMS norm to x first, if it can.
-  std::optional<size_t> norm_constant = {};
-  bool all_rows = false;  // workgroups have all rows of a step instead of tiles
+  bool half_results = false;  // with gates
+  bool can_norm = false;      // can apply an RMS norm to x first
+  bool all_rows = false;      // workgroups have all rows of a step instead of tiles
 };
 
 struct ExpertsPlan {
@@ -60,7 +58,7 @@ struct ExpertsPlan {
   bool halves = false;  // x and the rows between the products are f16
   uint32_t tile_rows = 1, tiles = 0;
 
-  bool can_norm() const { return gate_up.norm_constant.has_value(); }
+  bool can_norm() const { return gate_up.can_norm; }
   uint32_t positions() const { return tiles * tile_rows; }
   uint64_t scratch_bytes = 0;
 };

@@ -121,9 +121,6 @@ inline constexpr uint32_t kMaxMatvecRows = 8;  // of a matrix-vector kernel
 // divides our tiles.
 std::optional<CoopmatShape> coopmat_shape(const DeviceCaps& caps);
 
-// The specialization constant of matmul kernels that says what is done to the sums.
-inline constexpr size_t kEpilogueConstant = 1;
-
 // The partial sums of a split product: [splits, rows, outputs] f32, with rows rounded up to whole
 // tiles and outputs to kPartUnit, a multiple of all fragment widths.
 struct PartLayout {
@@ -160,14 +157,9 @@ struct MatmulPlan {
   uint64_t scratch_bytes = 0;  // both together
 
   PartLayout parts = {};  // if there is a reduce
-  // Optional extra work of `multiply` (params/matmul.h), as the constant that turns it on: norming
-  // its row, and combining gate and up of an MLP. With f16 rows, the constant after the gate's
-  // makes the results f16.
-  std::optional<size_t> norm_constant = {};
-  std::optional<size_t> gate_constant = {};
-  // Beginning the norm after the product, or finishing the one before it; the next constant is the
-  // number of workgroups of the product that began it.
-  std::optional<size_t> norm_part_constant = {};
+  // What else `multiply` can do (params/matmul.h): norm its row first, combine gate and up of an
+  // MLP, and begin the norm after the product or finish the one before it.
+  bool can_norm = false, can_gate = false, can_share_norm = false;
 };
 
 // Memory that two products use for a norm between them, if the first has `groups` workgroups.

@@ -31,10 +31,10 @@ Status check(const MatmulPlan& plan, const Matmul& op) {
                              "come in multiples of {}",
                              shape.outputs, shape.inputs, format.name, shape.rows, unit)};
   if (const auto& norm = shared_norm(op);
-      norm && (!plan.norm_part_constant || norm->state.bytes < norm_state_bytes(norm->groups) ||
+      norm && (!plan.can_share_norm || norm->state.bytes < norm_state_bytes(norm->groups) ||
                (op.norm_after && (op.norm_before || op.gate)) || (op.norm_before && !op.prepared)))
     return Error{ErrorKind::kInvalid, "this product cannot have a part in a norm"};
-  if ((op.norm_weight && !plan.norm_constant) || (op.gate && !plan.gate_constant) ||
+  if ((op.norm_weight && !plan.can_norm) || (op.gate && !plan.can_gate) ||
       (op.gate && (epilogue(op) != 0 || shape.outputs % 8 != 0)))
     return Error{ErrorKind::kInvalid, "this product cannot norm, or join gates and ups"};
   if (plan.scratch_bytes > 0 && (!op.scratch || op.scratch->bytes < plan.scratch_bytes))
@@ -63,18 +63,17 @@ Status dispatch(CommandRecorder& recorder, PipelineStore& pipelines, const Matmu
   const auto& [kernel, x, written, partial_stride, first_output, last] = stage;
   const BufferSlice& y = written.slice;
   PipelineInfo info = kernel.pipeline;
-  info.constants[kEpilogueConstant] = last ? epilogue(op) : 0;
-  if (op.norm_weight) info.constants[*plan.norm_constant] = 1;
+  info.constants.set("kEpilogue", last ? epilogue(op) : 0);
+  if (op.norm_weight) info.constants.set("kNorm", 1u);
   if (op.gate) {
-    info.constants[*plan.gate_constant] =
-        *op.gate == MlpActivation::kSilu ? params::kGateSilu : params::kGateGelu;
-    if (op.half_results) info.constants[*plan.gate_constant + 1] = 1;
+    info.constants.set("kGate",
+                       *op.gate == MlpActivation::kSilu ? params::kGateSilu : params::kGateGelu);
+    if (op.half_results) info.constants.set("kHalfResults", 1u);
   }
   const std::optional<NormBetween>& norm = shared_norm(op);
   if (norm) {
-    info.constants[*plan.norm_part_constant] =
-        op.norm_after ? params::kNormStarts : params::kNormFinishes;
-    info.constants[*plan.norm_part_constant + 1] = norm->groups;
+    info.constants.set("kNorm", op.norm_after ? params::kNormStarts : params::kNormFinishes);
+    info.constants.set("kNormWorkgroups", norm->groups);
   }
   HEARTH_ASSIGN(const Pipeline* pipeline, pipelines.get(info));
   // Shared tiles use the scratch memory for partial sums.

@@ -37,14 +37,14 @@ struct Matmul {
   // plan.shared->count_bytes, zero before and after the product; without them no tile is shared.
   std::optional<BufferSlice> counts;
   // Weights, [inputs] f32, of the norm before this product, which then norms x itself. Only with
-  // plan.norm_constant.
+  // plan.can_norm.
   std::optional<BufferSlice> norm_weight;
   float norm_epsilon = 1e-5f;
-  // Only with plan.norm_part_constant, and only one of the two. With norm_before, x is in
+  // Only with plan.can_share_norm, and only one of the two. With norm_before, x is in
   // `prepared`.
   std::optional<NormBetween> norm_after, norm_before;
   // The first half of the outputs gates the second: y[r, n] = act(y[r, n]) * y[r, n + half], [rows,
-  // outputs / 2], f32 or, with half_results, f16. Only with plan.gate_constant, and without bias,
+  // outputs / 2], f32 or, with half_results, f16. Only with plan.can_gate, and without bias,
   // residual and soft cap.
   std::optional<MlpActivation> gate;
   bool half_results = false;  // REQUIRES: plan.form is kHalves

@@ -3,12 +3,6 @@
 #include "params/rms_norm.h"
 
 namespace hearth {
-namespace {
-
-constexpr size_t kKeepScalesConstant = 4;
-
-}  // namespace
-
 Status record_rms_norm(CommandRecorder& recorder, PipelineStore& pipelines, const KernelPlan& plan,
                        const RmsNorm& op) {
   const bool add = op.shape.residuals > 0;
@@ -17,7 +11,7 @@ Status record_rms_norm(CommandRecorder& recorder, PipelineStore& pipelines, cons
     return Error{ErrorKind::kInvalid,
                  "RMS norm that adds a residual needs one, and a result apart from the sum"};
   PipelineInfo info = plan.pipeline;
-  if (op.scales) info.constants[kKeepScalesConstant] = 1;
+  if (op.scales) info.constants.set("kWriteScales", 1u);
   HEARTH_ASSIGN(const Pipeline* pipeline, pipelines.get(info));
   const BufferSlice residual = add ? op.residual : op.x;
   const params::RmsNorm params{

@@ -1,7 +1,5 @@
 #include "engine/ops/rope.h"
 
-#include <bit>
-
 #include <fmt/format.h>
 
 #include "params/rope_kv.h"
@@ -73,8 +71,11 @@ Status record_rope_kv(CommandRecorder& recorder, PipelineStore& pipelines, const
     return Error{ErrorKind::kInvalid, "rope in trees needs the ancestors of every row"};
   const RopeStrides strides = strides_of(op);
   PipelineInfo info = plan.pipeline;
-  info.constants.insert(info.constants.end(), {strides.q, strides.k, strides.v, strides.q_out,
-                                               std::bit_cast<uint32_t>(op.epsilon)});
+  info.constants.set("kQStride", strides.q);
+  info.constants.set("kKStride", strides.k);
+  info.constants.set("kVStride", strides.v);
+  info.constants.set("kQOutStride", strides.q_out);
+  info.constants.set("kEpsilon", op.epsilon);
   HEARTH_ASSIGN(const Pipeline* pipeline, pipelines.get(info));
   // Buffers that the kernel does not use are replaced by ones that it does.
   const bool scales = shape.kv == KvFormat::kQ8_0;

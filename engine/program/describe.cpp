@@ -190,9 +190,9 @@ std::string kernel_text(const LoggedDispatch& dispatch) {
   std::string count = fmt::format("{}", groups.x);
   if (groups.y != 1 || groups.z != 1) count += fmt::format(" x {}", groups.y);
   if (groups.z != 1) count += fmt::format(" x {}", groups.z);
-  const std::span<const uint32_t> rest = std::span(pipeline.constants).subspan(1);
-  return fmt::format("{}, {} groups of {} ({})", pipeline.kernel, count, pipeline.constants.front(),
-                     fmt::join(rest, " "));
+  const std::span<const uint32_t> rest = pipeline.constants.words().subspan(1);
+  return fmt::format("{}, {} groups of {} ({})", pipeline.kernel, count,
+                     pipeline.constants.workgroup_size(), fmt::join(rest, " "));
 }
 
 }  // namespace

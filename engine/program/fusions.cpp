@@ -80,14 +80,13 @@ RowForm preferred_form(const PlannedOps& ops, const std::vector<size_t>& readers
 
 // Whether the product has one segment, whose kernel can share a norm.
 bool can_share_norm(const PlannedProduct& product) {
-  return product.segments.size() == 1 && product.segments.front().plan.norm_part_constant;
+  return product.segments.size() == 1 && product.segments.front().plan.can_share_norm;
 }
 
 // Whether the product can norm its rows itself.
 bool can_norm(const PlannedProduct& product) {
-  return std::ranges::all_of(product.segments, [](const MatmulChoice& choice) {
-    return choice.plan.norm_constant.has_value();
-  });
+  return std::ranges::all_of(product.segments,
+                             [](const MatmulChoice& choice) { return choice.plan.can_norm; });
 }
 
 // The last norm of `value` before op `index` in its layer; empty if there is none.
@@ -199,7 +198,7 @@ void gate_in_products(PlannedOps& ops) {
       continue;
     const MatmulPlan& plan = product->segments.front().plan;
     const bool halves = activation->shape.form == RowForm::kHalves;
-    if (!plan.gate_constant || (halves && plan.form != RowForm::kHalves)) continue;
+    if (!plan.can_gate || (halves && plan.form != RowForm::kHalves)) continue;
     product->gate = activation->op.activation;
     product->y_form = activation->shape.form;
     product->op.y = activation->op.y;

@@ -5,19 +5,11 @@
 #include "common/kernel.glsl"
 #include "params/paged_kv.h"
 #include "params/attention_work.h"
-#include "params/attention.h"
+#include "params/attention_lanes.h"
 #include "common/chain.glsl"
 #include "common/halves.glsl"
 #include "common/fragment_lanes.glsl"
 
-layout(local_size_x_id = 0) in;
-layout(constant_id = 2) const uint kSubgroups = 4;  // per workgroup
-layout(constant_id = 3) const uint kHeadSize = 128;
-layout(constant_id = 7) const uint kKeys = 32;   // per tile
-layout(constant_id = 9) const uint kForm = 0;    // kFormFloats or kFormHalves
-layout(constant_id = 10) const uint kHeads = 1;
-layout(constant_id = 11) const uint kKvHeads = 1;
-layout(constant_id = 12) const float kScale = 1.0;
 const uint kSubgroupSize = 32;
 const uint kRows = kSubgroups * 16;
 

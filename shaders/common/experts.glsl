@@ -23,9 +23,6 @@ uint64_t matrix_of(uint of_expert) {
 }
 
 #if defined(EXPERT_ROWS) && !defined(EXPERT_SUMS)
-layout(constant_id = 10) const uint kRouteUsed = 0;  // experts per row, chosen here; 0: see tiles
-layout(constant_id = 11) const uint kLaneExperts = 1;
-layout(constant_id = 12) const uint kOverAll = 0;  // scales are shares of all experts
 #include "common/route.glsl"
 
 // Chooses the experts of the tile's row, of which the tile has one. Every subgroup does it for itself, so

@@ -11,12 +11,6 @@
 #ifndef HEARTH_EXPERTS_FEW_GLSL
 #define HEARTH_EXPERTS_FEW_GLSL
 
-layout(constant_id = 9) const uint kUsed = 4;  // experts per row
-layout(constant_id = 10) const uint kExperts = 32;
-layout(constant_id = 11) const uint kLaneExperts = 1;  // only with kRoutes
-layout(constant_id = 12) const uint kRoutes = 0;       // 1: chooses the experts and writes tiles and scales
-layout(constant_id = 13) const uint kOverAll = 0;      // then scales are shares of all experts
-layout(constant_id = 14) const uint kNorm = 0;         // 1: applies the RMS norm to x; only with gates
 #include "common/route.glsl"
 
 const bool kFirstProduct = kGate != kGateNone;

@@ -10,16 +10,37 @@
 // with a ChainPush (runtime/chain.h) that the recorder fills in. Members are 4- and 8-byte scalars, which
 // both languages lay out alike, and take at most 112 bytes. HEARTH_STRUCT does the same for structs in
 // buffers, HEARTH_CONSTANT for numbers that both sides need.
+//
+// A kernel's specialization constants are declared in the same file, with their ids and defaults:
+//
+//   HEARTH_CONSTANTS(RmsNorm)
+//     HEARTH_WORKGROUP_SIZE         // id 0, in every kernel: gl_WorkGroupSize.x
+//     HEARTH_UINT(1, kResiduals, 0)
+//   HEARTH_CONSTANTS_END
+//
+// GLSL sees constants of these names, C++ a struct hearth::params::RmsNormConstants with members of the same
+// names, which converts to KernelConstants (runtime/kernel_constants.h). Ids count up from 0.
+// HEARTH_UNUSED keeps an id that the kernel does not read. Constants after HEARTH_OPTIONAL_FROM(id) are not
+// passed to the kernel unless something sets them.
 #ifndef HEARTH_INTEROP_H
 #define HEARTH_INTEROP_H
 
 #ifdef __cplusplus
 
+#include <cstddef>
 #include <cstdint>
 
 namespace hearth::params {
 using uint = std::uint32_t;
 using address = std::uint64_t;  // of a buffer on the device
+
+// How C++ finds a declared constant by its id.
+template <uint id>
+struct ConstantId {};
+struct DeclaredConstant {
+  const char* name;
+  std::size_t offset;  // in the struct
+};
 }  // namespace hearth::params
 
 #define HEARTH_PARAMS(name) \
@@ -34,6 +55,22 @@ using address = std::uint64_t;  // of a buffer on the device
   namespace hearth::params { \
   inline constexpr uint name = value; \
   }
+
+#define HEARTH_CONSTANTS(name) \
+  namespace hearth::params { \
+  struct name##Constants {
+#define HEARTH_CONSTANTS_END HEARTH_PARAMS_END
+#define HEARTH_TYPED_CONSTANT(type, id, name, value) \
+  type name = value; \
+  template <class Self> \
+  static constexpr DeclaredConstant declared(ConstantId<id>) { \
+    return {#name, offsetof(Self, name)}; \
+  }
+#define HEARTH_WORKGROUP_SIZE HEARTH_UINT(0, kWorkgroupSize, 1)
+#define HEARTH_UINT(id, name, value) HEARTH_TYPED_CONSTANT(uint, id, name, value)
+#define HEARTH_FLOAT(id, name, value) HEARTH_TYPED_CONSTANT(float, id, name, value)
+#define HEARTH_UNUSED(id, name, value) HEARTH_UINT(id, name, value)
+#define HEARTH_OPTIONAL_FROM(id) static constexpr uint kFirstOptional = id;
 
 #else
 
@@ -50,6 +87,14 @@ using address = std::uint64_t;  // of a buffer on the device
   } \
   ;
 #define HEARTH_CONSTANT(name, value) const uint name = value;
+
+#define HEARTH_CONSTANTS(name)
+#define HEARTH_CONSTANTS_END
+#define HEARTH_WORKGROUP_SIZE layout(local_size_x_id = 0) in;
+#define HEARTH_UINT(id, name, value) layout(constant_id = id) const uint name = value;
+#define HEARTH_FLOAT(id, name, value) layout(constant_id = id) const float name = value;
+#define HEARTH_UNUSED(id, name, value)
+#define HEARTH_OPTIONAL_FROM(id)
 
 #endif
 #endif

@@ -1,17 +1,9 @@
 // The body of matmul_direct.comp, which describes it, and of matmul_direct_emulated.comp.
 #ifndef HEARTH_MATMUL_DIRECT_GLSL
 #define HEARTH_MATMUL_DIRECT_GLSL
+#include "common/kernel.glsl"
+#include "params/matmul_direct.h"
 #include "common/matmul_lanes.glsl"
-
-layout(constant_id = 2) const uint kTileRows = 64;
-layout(constant_id = 3) const uint kTileOutputs = 128;
-layout(constant_id = 4) const uint kBuffers = 1;  // steps of x in shared memory, 1 or 2
-layout(constant_id = 5) const uint kSplits = 1;
-layout(constant_id = 6) const uint kSubgroupOutputs = 32;
-layout(constant_id = 7) const uint kSubgroups = 4;  // per workgroup
-layout(constant_id = 8) const uint kGate = kGateNone;  // REQUIRES otherwise: kSplits == 1, an even
-                                                       // number of fragments across
-layout(constant_id = 9) const uint kHalfResults = 0;   // 1: y is f16; only with gates
 
 // The names that coopmat_store.glsl expects: a tile is one row of subgroups, and there are no tail
 // splits.

@@ -11,16 +11,9 @@
 #include "common/activation.glsl"
 #include "common/halves.glsl"
 #include "common/weight_chunk_f16.glsl"
-#ifdef EXPERTS
-#include "params/experts.h"
-#else
-#include "params/matmul.h"
-#endif
 #include "common/chain.glsl"
 #include "common/matmul_output.glsl"
 #include "common/fragment_lanes.glsl"
-
-layout(local_size_x_id = 0) in;
 
 const uint kFragmentRows = 16, kFragmentOutputs = 8;
 const uint kFragmentQuads = kFragmentRows * kFragmentOutputs / 4;  // of sums

@@ -1,10 +1,9 @@
-// The epilogue of a finished sum, and its store. Expects params/matmul.h.
+// The epilogue of a finished sum, and its store. Expects the kernel's arguments and kEpilogue, which is
+// a constant because lavapipe executes a load whose address is uniform in the subgroup even if control flow
+// skips it: a test for null addresses would not keep it from reading address 0.
 #ifndef HEARTH_MATMUL_OUTPUT_GLSL
 #define HEARTH_MATMUL_OUTPUT_GLSL
 
-// A constant instead of a test for null addresses: lavapipe executes a load whose address is uniform in
-// the subgroup even if control flow skips it, and would read address 0.
-layout(constant_id = 1) const uint kEpilogue = 0;
 #include "common/experts.glsl"
 #if defined(EXPERT_SUMS)
 

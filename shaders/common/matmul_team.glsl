@@ -2,20 +2,14 @@
 // of experts_few (common/experts_few.glsl).
 #ifndef HEARTH_MATMUL_TEAM_GLSL
 #define HEARTH_MATMUL_TEAM_GLSL
+#include "common/kernel.glsl"
+#ifdef EXPERTS
+#include "params/experts_few.h"
+#else
+#include "params/matmul_team.h"
+#endif
 #include "common/matmul_lanes.glsl"
 #include "common/lane_exchange.glsl"
-
-layout(constant_id = 2) const uint kInputs = 4096;
-layout(constant_id = 3) const uint kSplits = 1;
-layout(constant_id = 4) const uint kSubgroups = 16;  // per workgroup
-layout(constant_id = 5) const uint kRounds = 1;
-layout(constant_id = 6) const uint kColumns = 1;  // 1 or 2 fragments of x
-layout(constant_id = 7) const uint kGate = kGateNone;
-layout(constant_id = 8) const uint kHalfResults = 0;  // 1: y is f16; only with gates
-#ifndef EXPERTS
-layout(constant_id = 9) const uint kNorm = kNormNone;
-layout(constant_id = 10) const uint kNormWorkgroups = 1;  // workgroups of the product that started the norm
-#endif
 
 // Here weights are the fragments of 16 rows (A), and x, in columns of 8 rows, the others (B). A lane has
 // weights of two outputs that are 8 apart, or of a gate and its up.

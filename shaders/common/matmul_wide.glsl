@@ -1,18 +1,9 @@
 // The body of matmul_wide.comp, which describes it, and of matmul_wide_emulated.comp.
 #ifndef HEARTH_MATMUL_WIDE_GLSL
 #define HEARTH_MATMUL_WIDE_GLSL
+#include "common/kernel.glsl"
+#include "params/matmul_wide.h"
 #include "common/matmul_lanes.glsl"
-
-layout(constant_id = 2) const uint kTileRows = 128;
-layout(constant_id = 3) const uint kTileOutputs = 256;
-layout(constant_id = 4) const uint kSplits = 1;
-layout(constant_id = 5) const uint kTailSplits = 1;
-layout(constant_id = 6) const uint kSubgroupRows = 64;
-layout(constant_id = 7) const uint kSubgroupOutputs = 64;
-layout(constant_id = 8) const uint kSubgroups = 8;     // per workgroup
-layout(constant_id = 9) const uint kGate = kGateNone;  // REQUIRES otherwise: kSplits == 1
-layout(constant_id = 10) const uint kHalfResults = 0;  // 1: y is f16; only with gates
-layout(constant_id = 11) const uint kInputs = 0;       // of float formats with whole tiles; 0: not constant
 
 const uint kSubgroupsAcross = kTileOutputs / kSubgroupOutputs;
 const uint kFragmentsDown = kSubgroupRows / kFragmentRows;

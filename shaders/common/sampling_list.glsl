@@ -1,14 +1,12 @@
 // A short list of a row's tokens in shared memory, and the histogram that decides which tokens to put
 // there. Every invocation of the workgroup must call these functions, with the same arguments.
 //
-// The kernel's specialization constants 1 and 2 are their sizes. The list uses the histogram's memory as
+// The kernel's constants kListTokens and kBins are their sizes. The list uses the histogram's memory as
 // scratch, so a list and a histogram are never needed at the same time. Include after sampling_reduce.glsl.
 // REQUIRES: lanes <= kListTokens <= kBins, powers of two.
 #ifndef HEARTH_SAMPLING_LIST_GLSL
 #define HEARTH_SAMPLING_LIST_GLSL
 
-layout(constant_id = 1) const uint kBins = 2048;
-layout(constant_id = 2) const uint kListTokens = 1024;
 const uint kBlockBins = 32;  // bins per block; sums are taken block by block
 
 shared uint bin_low[kBins];   // 64-bit sums

@@ -3,8 +3,6 @@
 #ifndef HEARTH_SAMPLING_REDUCE_GLSL
 #define HEARTH_SAMPLING_REDUCE_GLSL
 
-layout(local_size_x_id = 0) in;
-
 // One per subgroup: enough for 1024 invocations in subgroups of 4.
 shared uint subgroup_values[256];
 shared uvec2 subgroup_pairs[256];

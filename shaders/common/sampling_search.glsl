@@ -8,8 +8,6 @@
 #ifndef HEARTH_SAMPLING_SEARCH_GLSL
 #define HEARTH_SAMPLING_SEARCH_GLSL
 
-layout(constant_id = 3) const uint kScanLanes = 128;  // sample_scan's
-
 #include "common/sampling_row.glsl"
 
 const uint kByDistance = 0, kByKey = 1, kById = 2;

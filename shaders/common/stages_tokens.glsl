@@ -7,8 +7,6 @@
 #ifndef HEARTH_STAGES_TOKENS_GLSL
 #define HEARTH_STAGES_TOKENS_GLSL
 
-layout(constant_id = 3) const uint kScanLanes = 128;  // sample_scan's
-
 // Whether no token of the segment can matter: all keys are below `least_key`, or no id begins with `digits`
 // (all but its last `shift` bits). The quads of kScanLanes neighbouring segments are interleaved.
 bool skips_segment(Row row, uint segment, uint least_key, bool by_id, uint digits, uint shift) {

@@ -4,20 +4,13 @@
 // each of its teams computes kOutputs. Every lane has a part of each of its team's sums; this file adds
 // the parts up, over the lanes of a subgroup after every round and over the subgroups of a team at the
 // end, and stores the results.
-// Expects kRows, the workgroup's size, params/matmul.h, common/activation.glsl, common/chain.glsl and
+// Expects the constants of matvec_team or matvec_integer, common/activation.glsl, common/chain.glsl and
 // common/matmul_output.glsl.
 // REQUIRES: full subgroups, teams of whole subgroups, kOutputs * kRows a power of two and at most the
 // subgroup size, and at least as many outputs as a team computes in a round.
 #ifndef HEARTH_TEAM_GLSL
 #define HEARTH_TEAM_GLSL
 #extension GL_KHR_shader_subgroup_shuffle : require
-
-layout(constant_id = 3) const uint kOutputs = 8;  // per team and round
-layout(constant_id = 5) const uint kSubgroups = 4;
-layout(constant_id = 6) const uint kRounds = 1;
-layout(constant_id = 7) const uint kNorm = 0;          // 1: the RMS norm of x, one row, is applied first
-layout(constant_id = 8) const uint kGate = kGateNone;  // REQUIRES otherwise: kOutputs even
-layout(constant_id = 9) const uint kTeams = 1;
 
 const uint kInvocations = gl_WorkGroupSize.x;
 const uint kSubgroupSize = kInvocations / kSubgroups;

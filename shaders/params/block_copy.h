@@ -24,4 +24,9 @@ HEARTH_PARAMS(BlockCopy)
   address planes;  // [planes] CopyPlane
 HEARTH_PARAMS_END
 
+HEARTH_CONSTANTS(BlockCopy)
+  HEARTH_WORKGROUP_SIZE
+  HEARTH_UINT(1, kAhead, 4)
+HEARTH_CONSTANTS_END
+
 #endif

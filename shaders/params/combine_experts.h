@@ -9,4 +9,10 @@ HEARTH_PARAMS(CombineExperts)
   uint width;      // a multiple of 4
 HEARTH_PARAMS_END
 
+HEARTH_CONSTANTS(CombineExperts)
+  HEARTH_WORKGROUP_SIZE
+  HEARTH_UINT(1, kUsed, 8)
+  HEARTH_UINT(2, kGrouped, 1)  // 0: position r * kUsed + k instead of places[r, k]
+HEARTH_CONSTANTS_END
+
 #endif

@@ -12,4 +12,8 @@ HEARTH_PARAMS(CompareHidden)
   uint slot_pages;
 HEARTH_PARAMS_END
 
+HEARTH_CONSTANTS(CompareHidden)
+  HEARTH_WORKGROUP_SIZE
+HEARTH_CONSTANTS_END
+
 #endif

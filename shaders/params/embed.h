@@ -17,4 +17,8 @@ HEARTH_PARAMS(Embed)
   uint first;  // the id of the table's first row
 HEARTH_PARAMS_END
 
+HEARTH_CONSTANTS(Embed)
+  HEARTH_WORKGROUP_SIZE
+HEARTH_CONSTANTS_END
+
 #endif

@@ -16,4 +16,9 @@ HEARTH_PARAMS(GroupExperts)
   uint tile_count;  // room for tiles; positions = tile_count * tile_rows
 HEARTH_PARAMS_END
 
+HEARTH_CONSTANTS(GroupExperts)
+  HEARTH_WORKGROUP_SIZE
+  HEARTH_UINT(1, kExperts, 8)
+HEARTH_CONSTANTS_END
+
 #endif

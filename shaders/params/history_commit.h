@@ -10,4 +10,8 @@ HEARTH_PARAMS(CommitHistory)
   uint history_capacity;
 HEARTH_PARAMS_END
 
+HEARTH_CONSTANTS(CommitHistory)
+  HEARTH_WORKGROUP_SIZE
+HEARTH_CONSTANTS_END
+
 #endif

@@ -10,4 +10,11 @@ HEARTH_PARAMS(MlpActivation)
   uint stride;
 HEARTH_PARAMS_END
 
+HEARTH_CONSTANTS(MlpActivation)
+  HEARTH_WORKGROUP_SIZE
+  HEARTH_UINT(1, kActivation, 0)  // 0: SiLU; 1: GELU, its tanh form
+  HEARTH_UINT(2, kUnroll, 1)
+  HEARTH_UINT(3, kForm, 0)
+HEARTH_CONSTANTS_END
+
 #endif

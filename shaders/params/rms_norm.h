@@ -14,4 +14,12 @@ HEARTH_PARAMS(RmsNorm)
   float epsilon;
 HEARTH_PARAMS_END
 
+HEARTH_CONSTANTS(RmsNorm)
+  HEARTH_WORKGROUP_SIZE
+  HEARTH_UINT(1, kResiduals, 0)  // number of residuals to add
+  HEARTH_UINT(2, kRegisterQuads, 0)
+  HEARTH_UINT(3, kForm, 0)
+  HEARTH_UINT(4, kWriteScales, 0)
+HEARTH_CONSTANTS_END
+
 #endif

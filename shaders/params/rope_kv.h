@@ -22,4 +22,25 @@ HEARTH_PARAMS(RopeKv)
   address block_tables;   // u32
 HEARTH_PARAMS_END
 
+HEARTH_CONSTANTS(RopeKv)
+  HEARTH_WORKGROUP_SIZE
+  HEARTH_UINT(1, kHeads, 1)
+  HEARTH_UINT(2, kKvHeads, 1)
+  HEARTH_UINT(3, kHeadSize, 64)
+  HEARTH_UINT(4, kRopeDims, 64)
+  HEARTH_UINT(5, kAdjacent, 0)
+  HEARTH_UINT(6, kHeadNorms, 0)
+  HEARTH_UINT(7, kLaneQuads, 1)  // quads per lane; Q8_0: at least 8 / subgroup size
+  // q, k and v may be the partial sums of a split-k matmul, to be added here: kPartials of them,
+  // kPartialQuads quads apart.
+  HEARTH_UINT(8, kPartials, 1)
+  HEARTH_UINT(9, kPartialQuads, 0)
+  HEARTH_OPTIONAL_FROM(10)
+  HEARTH_UINT(10, kQStride, 0)  // floats from row to row
+  HEARTH_UINT(11, kKStride, 0)
+  HEARTH_UINT(12, kVStride, 0)
+  HEARTH_UINT(13, kQOutStride, 0)
+  HEARTH_FLOAT(14, kEpsilon, 1e-6f)  // of the head norms
+HEARTH_CONSTANTS_END
+
 #endif

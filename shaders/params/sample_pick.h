@@ -21,4 +21,11 @@ HEARTH_PARAMS(SamplePick)
   uint segment_count;
 HEARTH_PARAMS_END
 
+HEARTH_CONSTANTS(SamplePick)
+  HEARTH_WORKGROUP_SIZE
+  HEARTH_UINT(1, kBins, 2048)  // these two: common/sampling_list.glsl
+  HEARTH_UINT(2, kListTokens, 1024)
+  HEARTH_UINT(3, kScanLanes, 128)  // of sample_scan, per chunk
+HEARTH_CONSTANTS_END
+
 #endif

@@ -21,4 +21,17 @@ HEARTH_PARAMS(SampleScan)
   uint tally_words;         // 0: there are none
 HEARTH_PARAMS_END
 
+HEARTH_CONSTANTS(SampleScan)
+  HEARTH_WORKGROUP_SIZE
+  HEARTH_UINT(1, kLaneSegments, 1)
+  // Lanes per segment: several finish a single row sooner. REQUIRES: 1, or a divisor of kSegmentQuads with
+  // kLaneSegments == 1.
+  HEARTH_UINT(2, kSegmentLanes, 1)
+  // 1: every row is greedy and wants nothing else, so sample_pick does not run.
+  HEARTH_UINT(3, kPickGreedy, 0)
+  HEARTH_UINT(4, kExtras, 0)  // 1: rows may have paths, DRY penalties and masks
+  HEARTH_OPTIONAL_FROM(5)
+  HEARTH_UINT(5, kStages, 0)  // 1: rows may have stages
+HEARTH_CONSTANTS_END
+
 #endif

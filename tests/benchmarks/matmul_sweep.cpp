@@ -32,7 +32,8 @@ struct Variant {
         .total_bytes;
   }
   uint32_t constant(size_t i) const {
-    return i < pipeline.constants.size() ? pipeline.constants[i] : 0;
+    const std::span<const uint32_t> words = pipeline.constants.words();
+    return i < words.size() ? words[i] : 0;
   }
   uint64_t tile_bytes() const { return uint64_t{constant(2)} * constant(3) * 4; }
   // Floats from row to row of the parts of a split k.
@@ -63,12 +64,15 @@ Result<Variant> parse(const std::string& line, uint32_t subgroup_size) {
   std::istringstream words(line);
   words >> variant.pipeline.kernel >> variant.rows >> variant.outputs >> variant.inputs >>
       variant.groups.x >> variant.groups.y >> variant.groups.z;
-  for (uint32_t constant = 0; words >> constant;) variant.pipeline.constants.push_back(constant);
+  std::vector<uint32_t> constants;
+  for (uint32_t constant = 0; words >> constant;) constants.push_back(constant);
+  const size_t given = constants.size();
+  variant.pipeline.constants = KernelConstants::unnamed(std::move(constants));
   variant.pipeline.subgroup_size = subgroup_size;
   const std::string& kernel = variant.pipeline.kernel;
   for (const FormatInfo& format : all_formats())
     if (kernel.ends_with(fmt::format(".{}", format.header))) variant.format = &format;
-  if (variant.format == nullptr || variant.pipeline.constants.size() < 4)
+  if (variant.format == nullptr || given < 4)
     return Error{ErrorKind::kInvalid, fmt::format("not a variant: {}", line)};
   return variant;
 }

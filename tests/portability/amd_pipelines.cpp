@@ -83,7 +83,7 @@ void print(const Compiled& pipeline) {
   const PipelineInfo& info = pipeline.needed.info;
   fmt::print("  {:<24} {:5} {:6} {:7} {:6} {:6.2f}  {}\n", info.kernel, pipeline.value("VGPRs"),
              pipeline.spills(), pipeline.value("LDS size"), pipeline.waves(), pipeline.seconds,
-             fmt::format("[{}]{}{}", fmt::join(info.constants, " "),
+             fmt::format("[{}]{}{}", fmt::join(info.constants.words(), " "),
                          pipeline.needed.memory_bound ? " memory-bound" : "",
                          faults_of(pipeline).empty()
                              ? std::string()

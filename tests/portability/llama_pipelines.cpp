@@ -96,15 +96,15 @@ class Survey {
         .weight = any(), .x = any(), .y = any(), .scratch = any(), .counts = any(), .shape = shape};
     if (use == Use::kAdded) op.residual = any();
     HEARTH_TRY(record_matmul(recorder_, products(), plan, op));
-    if (use == Use::kNormed && plan.norm_constant) {
+    if (use == Use::kNormed && plan.can_norm) {
       op.norm_weight = any();
       HEARTH_TRY(record_matmul(recorder_, products(), plan, op));
     }
-    if (use == Use::kGated && plan.gate_constant) {
+    if (use == Use::kGated && plan.can_gate) {
       op.gate = MlpActivation::kSilu;
       op.half_results = plan.form == RowForm::kHalves;
       HEARTH_TRY(record_matmul(recorder_, products(), plan, op));
-      if (plan.norm_constant) {
+      if (plan.can_norm) {
         op.norm_weight = any();
         HEARTH_TRY(record_matmul(recorder_, products(), plan, op));
       }

@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "params/rms_norm.h"
 #include "runtime/log.h"
 #include "runtime/pipeline_cache.h"
 #include "runtime/shader_library.h"
@@ -20,7 +21,9 @@ using ::testing::HasSubstr;
 
 class PipelineTest : public GpuTest {
  protected:
-  PipelineInfo norm(uint32_t lanes) { return {.kernel = "rms_norm", .constants = {lanes}}; }
+  PipelineInfo norm(uint32_t lanes) {
+    return {.kernel = "rms_norm", .constants = params::RmsNormConstants{.kWorkgroupSize = lanes}};
+  }
 };
 
 TEST_F(PipelineTest, TheLibraryIsSortedAndHoldsSpirv) {

@@ -1,5 +1,7 @@
 // Attention of prompts whose scores stay in their lanes. If the device's lanes do not hold such
 // fragments, the emulated kernel runs, which loads and stores the same.
+#include "params/attention_lanes.h"
+
 #include <fmt/format.h>
 
 #include "tests/support/attention.h"
@@ -31,8 +33,11 @@ class AttentionLanesTest : public AttentionGpuTest {
         .pipeline = {.kernel = fmt::format("attention_lanes{}{}.{}", real ? "" : "_emulated",
                                            test.sinks.empty() ? "" : "_sinks",
                                            test.kv == KvFormat::kF16 ? "f16" : "q8_0"),
-                     .constants = {subgroups * kLanes, kLanes, subgroups, test.head_size, 16, 8, 16,
-                                   keys, 0},
+                     .constants =
+                         params::AttentionLanesConstants{.kWorkgroupSize = subgroups * kLanes,
+                                                         .kSubgroups = subgroups,
+                                                         .kHeadSize = test.head_size,
+                                                         .kKeys = keys},
                      .subgroup_size = real ? kLanes : 0},
         .groups = {.x = plan.capacity.many,
                    .y = test.kv_heads * divide_up(plan.tuning.many_tokens * group, rows)}};

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "params/attention_rows.h"
 #include "tests/support/attention.h"
 
 namespace hearth::testing {
@@ -63,7 +64,8 @@ class AttentionTest : public AttentionGpuTest {
                        bool deterministic = false, uint32_t key_blocks = 0) {
     AttentionPlan plan = choose_attention(caps, shape_of(test), deterministic);
     if (key_blocks == 0) key_blocks = test.kv == KvFormat::kF16 ? 2 : 1;
-    if (on_cpu() && plan.many) plan.many->pipeline.constants[7] = key_blocks * params::kBlockTokens;
+    if (on_cpu() && plan.many)
+      plan.many->pipeline.constants.set("kKeys", key_blocks * params::kBlockTokens);
     return plan;
   }
   // The same with the smallest possible splits.
@@ -265,8 +267,15 @@ TEST_F(AttentionTest, RowKernelWithTilesOfSeveralTokens) {
                                                            {KvFormat::kF16, 1, 2, 1, 1}}) {
     test.kv = kv;
     AttentionPlan plan = choose(gpu(), test);
-    plan.few.pipeline.constants = {
-        subgroup * subgroups, subgroup, subgroups, kSmallHead, 2, lanes, run, overlap};
+    plan.few.pipeline.constants =
+        params::AttentionRowsConstants{.kWorkgroupSize = subgroup * subgroups,
+                                       .kSubgroupSize = subgroup,
+                                       .kSubgroups = subgroups,
+                                       .kHeadSize = kSmallHead,
+                                       .kRows = 2,
+                                       .kStreamLanes = lanes,
+                                       .kRun = run,
+                                       .kDoubleBuffer = overlap};
     plan.many.reset();
     plan.few.groups.y = 2 * 3;  // 2 tokens x 3 heads, two rows per workgroup
     check(test, with_tuning(test, plan, {.few_tokens = 2, .split_keys = 64, .wanted_items = 3}));

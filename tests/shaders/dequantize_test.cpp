@@ -23,7 +23,7 @@ class DequantizeTest : public GpuTest, public ::testing::WithParamInterface<Weig
       HEARTH_ASSIGN(
           const Pipeline* pipeline,
           pipelines().get({.kernel = "dequantize." + std::string(format_info(GetParam()).header),
-                           .constants = {lanes}}));
+                           .constants = params::DequantizeConstants{.kWorkgroupSize = lanes}}));
       recorder.dispatch(
           {.pipeline = *pipeline,
            .push =

@@ -5,6 +5,10 @@
 
 #include "engine/ops/choose_experts.h"
 #include "params/expert_tiles.h"
+#include "params/experts_few.h"
+#include "params/half_rows.h"
+#include "params/matmul_direct.h"
+#include "params/matmul_wide.h"
 #include "tests/support/matmul.h"
 #include "tests/support/reference_experts.h"
 
@@ -265,15 +269,25 @@ TEST_F(ExpertsTest, TilesOfFragmentsFromRegisters) {
     plan.tile_rows = direct ? 16 : 32;
     plan.tiles = shape.rows * shape.used / plan.tile_rows + shape.experts;
     plan.halves = true;
-    plan.prepare = KernelPlan{.pipeline = {.kernel = "half_rows", .constants = {kLanes}},
-                              .groups = {.x = 1, .y = shape.rows}};
+    plan.prepare =
+        KernelPlan{.pipeline = {.kernel = "half_rows",
+                                .constants = params::HalfRowsConstants{.kWorkgroupSize = kLanes}},
+                   .groups = {.x = 1, .y = shape.rows}};
     const auto product = [&](uint32_t outputs) {
       const uint32_t tile_outputs = 32;
-      std::vector<uint32_t> constants =
-          direct ? std::vector<uint32_t>{kSubgroups * kLanes, 0, 16, tile_outputs, 1, 1, 16,
-                                         kSubgroups,          0, 0}
-                 : std::vector<uint32_t>{
-                       kSubgroups * kLanes, 0, 32, tile_outputs, 1, 1, 16, 32, kSubgroups, 0, 0, 0};
+      const KernelConstants constants =
+          direct
+              ? KernelConstants(params::MatmulDirectConstants{.kWorkgroupSize = kSubgroups * kLanes,
+                                                              .kTileRows = 16,
+                                                              .kTileOutputs = tile_outputs,
+                                                              .kSubgroupOutputs = 16,
+                                                              .kSubgroups = kSubgroups})
+              : KernelConstants(params::MatmulWideConstants{.kWorkgroupSize = kSubgroups * kLanes,
+                                                            .kTileRows = 32,
+                                                            .kTileOutputs = tile_outputs,
+                                                            .kSubgroupRows = 16,
+                                                            .kSubgroupOutputs = 32,
+                                                            .kSubgroups = kSubgroups});
       return ExpertProduct{
           .kernel = {.pipeline = {.kernel =
                                       fmt::format("experts_{}{}.{}", name, real ? "" : "_emulated",
@@ -281,7 +295,6 @@ TEST_F(ExpertsTest, TilesOfFragmentsFromRegisters) {
                                   .constants = constants,
                                   .subgroup_size = real ? kLanes : 0},
                      .groups = {.x = plan.tiles, .y = divide_up(outputs, tile_outputs)}},
-          .gate_constant = direct ? 8u : 9u,
           .half_results = true};
     };
     plan.gate_up = product(2 * shape.mlp_width);
@@ -314,15 +327,20 @@ TEST_F(ExpertsTest, AllRowsOfAStepFromRegisters) {
         return ExpertProduct{
             .kernel = {.pipeline = {.kernel =
                                         fmt::format("experts_few{}.mxfp4", real ? "" : "_emulated"),
-                                    .constants = {kSubgroups * kLanes, 0, inputs, 1, kSubgroups, 1,
-                                                  1, 0, 0, shape.used, shape.experts,
-                                                  divide_up(shape.experts, lanes), first ? 1u : 0u,
-                                                  shape.over_all ? 1u : 0u, 0},
+                                    .constants =
+                                        params::ExpertsFewConstants{
+                                            .kWorkgroupSize = kSubgroups * kLanes,
+                                            .kInputs = inputs,
+                                            .kSubgroups = kSubgroups,
+                                            .kUsed = shape.used,
+                                            .kExperts = shape.experts,
+                                            .kLaneExperts = divide_up(shape.experts, lanes),
+                                            .kRoutes = first ? 1u : 0u,
+                                            .kOverAll = shape.over_all ? 1u : 0u},
                                     .subgroup_size = lanes},
                        .groups = {.x = 1, .y = 7}},
-            .gate_constant = 7,
             .half_results = first,
-            .norm_constant = 14,
+            .can_norm = true,
             .all_rows = true};
       };
       plan.route.reset();

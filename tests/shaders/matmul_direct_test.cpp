@@ -1,5 +1,7 @@
 // Weights that go from memory straight into fragments. If the device's lanes do not hold such
 // fragments, the emulated kernel runs, which loads and stores the same.
+#include "params/matmul_direct.h"
+
 #include "tests/support/matmul_fragments.h"
 
 namespace hearth::testing {
@@ -13,10 +15,16 @@ class MatmulDirectTest : public FragmentsFixture {
                          uint32_t splits) {
     constexpr uint32_t kSubgroups = 2;
     const FragmentsTile tile{divide_up(shape.rows, 16) * 16, kSubgroups * part_outputs, splits};
-    MatmulPlan plan = fragments_plan("matmul_direct", shape, tile,
-                                     {kSubgroups * kLanes, 0, tile.rows, tile.outputs, buffers,
-                                      splits, part_outputs, kSubgroups, 0, 0});
-    plan.gate_constant = 8;
+    MatmulPlan plan =
+        fragments_plan("matmul_direct", shape, tile,
+                       params::MatmulDirectConstants{.kWorkgroupSize = kSubgroups * kLanes,
+                                                     .kTileRows = tile.rows,
+                                                     .kTileOutputs = tile.outputs,
+                                                     .kBuffers = buffers,
+                                                     .kSplits = splits,
+                                                     .kSubgroupOutputs = part_outputs,
+                                                     .kSubgroups = kSubgroups});
+    plan.can_gate = true;
     return plan;
   }
 };

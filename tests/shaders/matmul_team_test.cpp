@@ -1,5 +1,7 @@
 // A few rows of x that stay in registers while weights stream by. If the device's lanes do not hold
 // such fragments, the emulated kernel runs, which loads and stores the same.
+#include "params/matmul_team.h"
+
 #include "tests/support/matmul_fragments.h"
 
 namespace hearth::testing {
@@ -12,12 +14,17 @@ class MatmulTeamTest : public FragmentsFixture {
                        uint32_t splits) {
     const uint32_t columns = divide_up(shape.rows, 8);
     const FragmentsTile tile{columns * 8, rounds * 16, splits};
-    MatmulPlan plan = fragments_plan(
-        "matmul_team", shape, tile,
-        {subgroups * kLanes, 0, shape.inputs, splits, subgroups, rounds, columns, 0, 0, 0, 1});
+    MatmulPlan plan =
+        fragments_plan("matmul_team", shape, tile,
+                       params::MatmulTeamConstants{.kWorkgroupSize = subgroups * kLanes,
+                                                   .kInputs = shape.inputs,
+                                                   .kSplits = splits,
+                                                   .kSubgroups = subgroups,
+                                                   .kRounds = rounds,
+                                                   .kColumns = columns});
     if (splits == 1) {
-      plan.gate_constant = 7;
-      plan.norm_part_constant = 9;
+      plan.can_gate = true;
+      plan.can_share_norm = true;
     }
     return plan;
   }
@@ -150,7 +157,7 @@ TEST_F(MatmulTeamTest, UnsupportedSplitNormsAreRefused) {
   const MatmulShape shape{.format = WeightFormat::kF16, .rows = 2, .inputs = 128, .outputs = 16};
   const MatmulPlan plan = team_plan(shape, 2, 1, 1);
   MatmulPlan without = plan;
-  without.norm_part_constant.reset();
+  without.can_share_norm = false;
   const Buffer any = poisoned(16384);
   const NormBetween norm{.weight = any.all(), .rows = any.all(), .state = any.all(), .groups = 1};
   NormBetween small = norm;

@@ -4,6 +4,10 @@
 
 #include <gmock/gmock.h>
 
+#include "params/matvec_float.h"
+#include "params/matvec_integer.h"
+#include "params/matvec_team.h"
+
 namespace hearth::testing {
 namespace {
 
@@ -93,12 +97,20 @@ TEST_F(MatmulTest, EveryShapeOfTheMatrixVectorKernels) {
     plan.multiply.groups.y = divide_up(shape.rows, test.rows_at_once);
     if (integer) {
       const uint32_t pieces = divide_up(shape.inputs / kPieceWeights, team_lanes);
-      plan.multiply.pipeline.constants = {
-          lanes, 0, test.rows_at_once, test.outputs, pieces, kSubgroups * test.teams, test.last,
-          0,     0, test.teams};
+      plan.multiply.pipeline.constants =
+          params::MatvecIntegerConstants{.kWorkgroupSize = lanes,
+                                         .kRows = test.rows_at_once,
+                                         .kOutputs = test.outputs,
+                                         .kPieces = pieces,
+                                         .kSubgroups = kSubgroups * test.teams,
+                                         .kRounds = test.last,
+                                         .kTeams = test.teams};
       plan.multiply.groups.x = divide_up(shape.outputs, test.outputs * test.last * test.teams);
     } else {
-      plan.multiply.pipeline.constants = {lanes, 0, test.rows_at_once, test.outputs, test.last, 0};
+      plan.multiply.pipeline.constants = params::MatvecFloatConstants{.kWorkgroupSize = lanes,
+                                                                      .kRows = test.rows_at_once,
+                                                                      .kOutputs = test.outputs,
+                                                                      .kAhead = test.last};
       plan.multiply.groups.x = divide_up(shape.outputs, test.outputs * kSubgroups);
     }
     EXPECT_LT(nmse(multiply(plan, shape, weights, x),
@@ -295,19 +307,16 @@ TEST_F(MatmulTest, TeamsSplitRowsOfFloats) {
     const MatmulShape shape{
         .format = test.format, .rows = 1, .inputs = test.inputs, .outputs = test.outputs};
     MatmulPlan plan = choose_matmul(gpu_caps(true), shape);
-    ASSERT_TRUE(plan.norm_constant);
+    ASSERT_TRUE(plan.can_norm);
     const uint32_t subgroups = test.team_subgroups * test.teams;
-    plan.gate_constant = *plan.norm_constant + 1;
-    plan.multiply.pipeline.constants = {subgroups * device().caps().subgroup_size,
-                                        0,
-                                        1,
-                                        test.step_outputs,
-                                        test.inputs,
-                                        subgroups,
-                                        test.rounds,
-                                        0,
-                                        0,
-                                        test.teams};
+    plan.can_gate = true;
+    plan.multiply.pipeline.constants =
+        params::MatvecTeamConstants{.kWorkgroupSize = subgroups * device().caps().subgroup_size,
+                                    .kOutputs = test.step_outputs,
+                                    .kInputs = test.inputs,
+                                    .kSubgroups = subgroups,
+                                    .kRounds = test.rounds,
+                                    .kTeams = test.teams};
     plan.multiply.groups.x = divide_up(test.outputs, test.step_outputs * test.teams * test.rounds);
     const Weights weights = random_weights(test.format, test.outputs, test.inputs);
     const std::vector<float> x = random_floats(test.inputs, 5, 3.0f);
@@ -352,7 +361,7 @@ TEST_F(MatmulTest, FusedNormOfOneRow) {
     for (const uint32_t inputs : {256u, 1280u, 4352u}) {
       const MatmulShape shape{.format = format, .rows = 1, .inputs = inputs, .outputs = 70};
       const MatmulPlan plan = choose_matmul(gpu_caps(true), shape);
-      ASSERT_TRUE(plan.norm_constant);
+      ASSERT_TRUE(plan.can_norm);
       const Weights weights = random_weights(format, shape.outputs, inputs);
       const std::vector<float> x = random_floats(inputs, 5, 3.0f), norm = random_floats(inputs, 6);
       const Buffer weight = filled(weights.device), x_buffer = filled(x),
@@ -384,7 +393,7 @@ TEST_F(MatmulTest, FusedNormOfARoutersRows) {
     const MatmulShape shape{
         .format = WeightFormat::kF32, .rows = 3, .inputs = inputs, .outputs = 37};
     const MatmulPlan plan = choose_matmul(gpu_caps(true), shape);
-    ASSERT_TRUE(plan.norm_constant && plan.multiply.pipeline.kernel == "matvec_team.f32");
+    ASSERT_TRUE(plan.can_norm && plan.multiply.pipeline.kernel == "matvec_team.f32");
     const Weights weights = random_weights(shape.format, shape.outputs, inputs);
     const std::vector<float> x = random_floats(size_t{shape.rows} * inputs, 5, 3.0f);
     const std::vector<float> norm = random_floats(inputs, 6), bias = random_floats(37, 7);

@@ -20,24 +20,25 @@ class MatmulTileTest : public MatmulFixture {
 // the tiles that have it, so a small tile gets it, with the fewest possible slices per step. If two
 // steps are unrolled, the weights of two steps are in flight.
 MatmulPlan with_unrolled_steps(MatmulPlan plan, const MatmulShape& shape) {
-  constexpr size_t kTileInputs = 4, kSplits = 5, kFragmentInputs = 10, kAhead = 12,
-                   kUnrolledSteps = 16;
-  std::vector<uint32_t>& constants = plan.multiply.pipeline.constants;
+  KernelConstants& constants = plan.multiply.pipeline.constants;
   const bool is_float = format_info(shape.format).is_float();
-  constants[kTileInputs] = std::max(2 * constants[kFragmentInputs], is_float ? 16u : 32u);
-  const uint32_t steps = shape.inputs / constants[kTileInputs] / constants[kSplits];
-  constants[kUnrolledSteps] = constants[kAhead] = is_float && steps % 2 == 0 ? 2 : 1;
+  constants.set("kTileInputs", std::max(2 * constants["kFragmentInputs"], is_float ? 16u : 32u));
+  const uint32_t steps = shape.inputs / constants["kTileInputs"] / constants["kSplits"];
+  const uint32_t unrolled = is_float && steps % 2 == 0 ? 2 : 1;
+  constants.set("kUnrolledSteps", unrolled);
+  constants.set("kAhead", unrolled);
   return plan;
 }
 
 // One fragment across per subgroup of matmul_coopmat, so that gates and their ups are in different
 // subgroups.
 MatmulPlan in_single_fragments(MatmulPlan plan, uint32_t subgroup_size) {
-  constexpr size_t kLanes = 0, kPartOutputs = 7, kFragmentOutputs = 9, kSubgroups = 11;
-  std::vector<uint32_t>& constants = plan.multiply.pipeline.constants;
-  constants[kSubgroups] *= constants[kPartOutputs] / constants[kFragmentOutputs];
-  constants[kLanes] = constants[kSubgroups] * subgroup_size;
-  constants[kPartOutputs] = constants[kFragmentOutputs];
+  KernelConstants& constants = plan.multiply.pipeline.constants;
+  const uint32_t fragment = constants["kFragmentOutputs"];
+  const uint32_t subgroups = constants["kSubgroups"] * (constants["kSubgroupOutputs"] / fragment);
+  constants.set("kSubgroups", subgroups);
+  constants.set("kWorkgroupSize", subgroups * subgroup_size);
+  constants.set("kSubgroupOutputs", fragment);
   return plan;
 }
 
@@ -130,7 +131,6 @@ TEST_F(MatmulTileTest, LargeProducts) {
 // splits of k, ragged in rows and outputs, and with a residual or gates after the sum. Run twice,
 // because counters must be zero again.
 TEST_F(MatmulTileTest, TailTiles) {
-  constexpr size_t kTileInputs = 4, kFragmentInputs = 10, kTailSplits = 17;
   const DeviceCaps caps = coopmat_caps();
   if (!coopmat_shape(caps)) GTEST_SKIP() << "no matrix units";
   const MatmulShape shape{.format = WeightFormat::kF16, .rows = 13, .inputs = 256, .outputs = 152};
@@ -139,9 +139,9 @@ TEST_F(MatmulTileTest, TailTiles) {
   const std::vector<double> sums =
       reference_matmul(weights.values, x, shape.rows, shape.inputs, shape.outputs);
   MatmulPlan plan = choose_matmul(caps, shape);
-  std::vector<uint32_t>& constants = plan.multiply.pipeline.constants;
-  constants[kTileInputs] = 2 * constants[kFragmentInputs];  // four steps or more
-  split_tail_tiles(plan, kTailSplits);
+  KernelConstants& constants = plan.multiply.pipeline.constants;
+  constants.set("kTileInputs", 2 * constants["kFragmentInputs"]);  // four steps or more
+  split_tail_tiles(plan);
 
   const Buffer weight_buffer = filled(weights.device), x_buffer = filled(x);
   const Buffer scratch = poisoned(plan.scratch_bytes);
@@ -229,12 +229,12 @@ TEST_F(MatmulTileTest, GatesAndUps) {
       MatmulPlan plan = choose_matmul(caps, shape);
       const bool vector = plan.form == RowForm::kFloats;
       if (vector && rows > 1) continue;  // lavapipe at a vector width of 128 has no matrix units
-      if (vector && !plan.gate_constant) {
+      if (vector && !plan.can_gate) {
         // Only large matrices get two outputs per subgroup, and with them this.
-        plan.multiply.pipeline.constants[3] = 2;
-        plan.gate_constant = 5;
+        plan.multiply.pipeline.constants.set("kOutputs", 2u);
+        plan.can_gate = true;
       }
-      ASSERT_TRUE(plan.gate_constant) << rows;
+      ASSERT_TRUE(plan.can_gate) << rows;
       if (unrolled) plan = with_unrolled_steps(plan, shape);
       for (const MlpActivation activation : {MlpActivation::kSilu, MlpActivation::kGeluTanh}) {
         for (const bool halves : {false, true}) {

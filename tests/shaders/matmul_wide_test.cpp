@@ -1,5 +1,7 @@
 // Both operands go through shared memory in fragment order. If the device's lanes do not hold such
 // fragments, the emulated kernel runs, which loads and stores the same.
+#include "params/matmul_wide.h"
+
 #include "tests/support/matmul_fragments.h"
 
 namespace hearth::testing {
@@ -16,9 +18,15 @@ class MatmulWideTest : public FragmentsFixture {
     const bool whole = shape.rows % tile.rows == 0 && shape.outputs % tile.outputs == 0;
     MatmulPlan plan =
         fragments_plan("matmul_wide", shape, tile,
-                       {kSubgroups * kLanes, 0, tile.rows, tile.outputs, splits, 1, part_rows,
-                        part_outputs, kSubgroups, 0, 0, whole ? shape.inputs : 0});
-    plan.gate_constant = 9;
+                       params::MatmulWideConstants{.kWorkgroupSize = kSubgroups * kLanes,
+                                                   .kTileRows = tile.rows,
+                                                   .kTileOutputs = tile.outputs,
+                                                   .kSplits = splits,
+                                                   .kSubgroupRows = part_rows,
+                                                   .kSubgroupOutputs = part_outputs,
+                                                   .kSubgroups = kSubgroups,
+                                                   .kInputs = whole ? shape.inputs : 0});
+    plan.can_gate = true;
     return plan;
   }
 };
@@ -36,7 +44,7 @@ TEST_F(MatmulWideTest, RaggedProducts) {
 TEST_F(MatmulWideTest, GatesAndUps) {
   const MatmulShape shape{.format = WeightFormat::kF16, .rows = 45, .inputs = 320, .outputs = 152};
   MatmulPlan plan = wide_plan(shape, 2, 16, 32, 1);
-  split_tail_tiles(plan, 5);
+  split_tail_tiles(plan);
   check_gates(plan, shape);
 }
 

@@ -1,3 +1,5 @@
+#include "params/rms_norm.h"
+
 #include "engine/ops/norm.h"
 #include "tests/support/compare.h"
 #include "tests/support/gpu.h"
@@ -175,7 +177,9 @@ TEST_F(RmsNormTest, WorkgroupsOfSeveralSubgroups) {
   const uint32_t subgroup = device().caps().subgroup_size;
   for (const uint32_t subgroups : {1u, 2u, 3u, 8u}) {
     const RmsNormShape shape{.rows = 3, .width = 300};
-    check(shape, {.pipeline = {.kernel = "rms_norm", .constants = {subgroup * subgroups}},
+    check(shape, {.pipeline = {.kernel = "rms_norm",
+                               .constants = params::RmsNormConstants{.kWorkgroupSize =
+                                                                         subgroup * subgroups}},
                   .groups = {.x = shape.rows}});
   }
 }

@@ -329,7 +329,7 @@ TEST_F(RopeKvTest, WorkgroupsOfAnyNumberOfSubgroups) {
       RopeKvShape shape = shape_of(80, 80);
       shape.kv = kv;
       KernelPlan plan = choose_rope_kv(device().caps(), shape);
-      plan.pipeline.constants[0] = subgroups * device().caps().subgroup_size;
+      plan.pipeline.constants.set("kWorkgroupSize", subgroups * device().caps().subgroup_size);
       plan.groups.x = divide_up(shape.heads + 2 * shape.kv_heads, subgroups);
       check(shape, true, plan);
     }
@@ -341,7 +341,7 @@ TEST_F(RopeKvTest, SeveralQuadsPerLane) {
     RopeKvShape shape = shape_of(80, 40);
     shape.kv = KvFormat::kQ8_0;
     KernelPlan plan = choose_rope_kv(device().caps(), shape);
-    plan.pipeline.constants[7] = quads;
+    plan.pipeline.constants.set("kLaneQuads", quads);
     check(shape, true, plan);
   }
 }

@@ -236,8 +236,8 @@ TEST_F(SamplingStagesTest, OnlyStepsWithStagesRunTheirKernel) {
   ASSERT_TRUE(b.stages);
   EXPECT_EQ(a.pick->pipeline.constants, b.pick->pipeline.constants);
   // The scan measures for them, too.
-  std::vector<uint32_t> measuring = a.scan.pipeline.constants;
-  measuring.push_back(1);
+  KernelConstants measuring = a.scan.pipeline.constants;
+  measuring.set("kStages", 1u);
   EXPECT_EQ(b.scan.pipeline.constants, measuring);
 }
 
@@ -256,7 +256,7 @@ TEST_F(SamplingStagesTest, TopKOfSegmentsThatMislead) {
   const SamplingPlan plan = choose_sampling(device().caps(), shape);
   std::vector<std::vector<float>> cases(4, random_floats(kVocab, 31, 1.0f));
   // The quads of a segment are as far apart as the scan has lanes.
-  const uint32_t lanes = plan.stages->pipeline.constants[3];
+  const uint32_t lanes = plan.stages->pipeline.constants["kScanLanes"];
   for (uint32_t j = 0; j < params::kSegmentQuads; ++j)
     for (uint32_t c = 0; c < 4; ++c)
       cases[0][j * lanes * 4 + c] = 5.0f + 0.01f * static_cast<float>(j * 4 + c);

@@ -88,7 +88,7 @@ TEST_F(SamplingTest, OneKernelSamplesGreedyRows) {
     rows[10].history = {{.token = vocab / 2, .count = 1}};
     rows[10].options.repetition_penalty = 10.0f;
     const SamplingShape shape{.rows = count, .vocab = vocab, .greedy = true};
-    EXPECT_EQ(gpu_plan(shape).scan.pipeline.constants[2] > 1, count < 16);
+    EXPECT_EQ(gpu_plan(shape).scan.pipeline.constants["kSegmentLanes"] > 1, count < 16);
     for (const SamplingPlan& plan :
          {choose_sampling(device().caps(), shape), gpu_plan(shape), gpu_plan(shape, 16384, 64)}) {
       ASSERT_FALSE(plan.pick);

@@ -10,6 +10,7 @@
 #include <fmt/format.h>
 
 #include "engine/ops/attention.h"
+#include "params/attention_rows.h"
 #include "tests/support/gpu.h"
 #include "tests/support/reference_attention.h"
 #include "tests/support/row_form.h"
@@ -62,9 +63,15 @@ class AttentionGpuTest : public GpuTest {
         .pipeline = {.kernel = fmt::format("attention_direct{}{}.{}",
                                            caps.features.lane_fragments ? "" : "_emulated",
                                            shape.sinks ? "_sinks" : "", kv_format_name(shape.kv)),
-                     .constants = {subgroups * kLanes, caps.subgroup_size, subgroups,
-                                   shape.head_size, shape.heads / shape.kv_heads, 4, 16,
-                                   overlap ? 1u : 0u},
+                     .constants =
+                         params::AttentionRowsConstants{.kWorkgroupSize = subgroups * kLanes,
+                                                        .kSubgroupSize = caps.subgroup_size,
+                                                        .kSubgroups = subgroups,
+                                                        .kHeadSize = shape.head_size,
+                                                        .kRows = shape.heads / shape.kv_heads,
+                                                        .kStreamLanes = 4,
+                                                        .kRun = 16,
+                                                        .kDoubleBuffer = overlap ? 1u : 0u},
                      .subgroup_size = caps.subgroup_size},
         .groups = {.x = 0, .y = shape.kv_heads}};
   }

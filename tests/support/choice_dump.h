@@ -14,7 +14,8 @@ namespace hearth::testing {
 inline std::string dump_kernel(const KernelPlan& plan) {
   const auto& [x, y, z] = plan.groups;
   return fmt::format("{} [{}] / {} x {} {} {}", plan.pipeline.kernel,
-                     fmt::join(plan.pipeline.constants, " "), plan.pipeline.subgroup_size, x, y, z);
+                     fmt::join(plan.pipeline.constants.words(), " "), plan.pipeline.subgroup_size,
+                     x, y, z);
 }
 
 inline std::string dump_matmul(const DeviceCaps& caps, const MatmulShape& shape,

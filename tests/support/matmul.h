@@ -167,19 +167,19 @@ class MatmulFixture : public GpuTest {
         << shape.rows << (halves ? " halves" : " floats");
   }
 
-  // Makes all tiles after the first tail tiles with three splits each. `tail_splits` is the index
-  // of the kernel's constant kTailSplits.
-  static void split_tail_tiles(MatmulPlan& plan, size_t tail_splits) {
+  // Makes all tiles after the first tail tiles with three splits each.
+  static void split_tail_tiles(MatmulPlan& plan) {
     constexpr uint32_t kWhole = 1, kSplits = 3;
     ASSERT_FALSE(plan.reduce || plan.shared);
     SharedTiles shared{.multiply = plan.multiply, .whole_tiles = kWhole};
-    std::vector<uint32_t>& constants = shared.multiply.pipeline.constants;
-    constants[tail_splits] = kSplits;
+    KernelConstants& constants = shared.multiply.pipeline.constants;
+    constants.set("kTailSplits", kSplits);
     const uint32_t left = plan.multiply.groups.x * plan.multiply.groups.y - kWhole;
     ASSERT_GT(left, 0u);
     shared.multiply.groups = {.x = kWhole + left * kSplits};
     shared.count_bytes = uint64_t{left} * 4;
-    plan.part_bytes = uint64_t{left} * kSplits * constants[2] * constants[3] * 4;
+    plan.part_bytes =
+        uint64_t{left} * kSplits * constants["kTileRows"] * constants["kTileOutputs"] * 4;
     plan.scratch_bytes = plan.prepared_bytes + plan.part_bytes;
     plan.shared = shared;
   }

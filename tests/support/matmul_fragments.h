@@ -6,6 +6,8 @@
 
 #include <fmt/format.h>
 
+#include "params/half_rows.h"
+#include "params/matmul_reduce.h"
 #include "tests/support/matmul.h"
 
 namespace hearth::testing {
@@ -21,14 +23,16 @@ class FragmentsFixture : public MatmulFixture {
   static constexpr uint32_t kLanes = 32;  // per subgroup
 
   MatmulPlan fragments_plan(std::string_view kernel, const MatmulShape& shape,
-                            const FragmentsTile& tile, std::vector<uint32_t> constants) {
+                            const FragmentsTile& tile, KernelConstants constants) {
     const bool real = device().caps().features.lane_fragments;
     const uint32_t down = divide_up(shape.rows, tile.rows);
     MatmulPlan plan{
         .form = RowForm::kHalves,
         .prepare =
-            KernelPlan{.pipeline = {.kernel = "half_rows", .constants = {kLanes}},
-                       .groups = {.x = divide_up(shape.inputs / 8, kLanes), .y = shape.rows}},
+            KernelPlan{
+                .pipeline = {.kernel = "half_rows",
+                             .constants = params::HalfRowsConstants{.kWorkgroupSize = kLanes}},
+                .groups = {.x = divide_up(shape.inputs / 8, kLanes), .y = shape.rows}},
         .multiply = {.pipeline = {.kernel = fmt::format("{}{}.{}", kernel, real ? "" : "_emulated",
                                                         format_info(shape.format).header),
                                   .constants = std::move(constants),
@@ -39,7 +43,10 @@ class FragmentsFixture : public MatmulFixture {
         .prepared_bytes = row_form_bytes(RowForm::kHalves, shape.rows, shape.inputs)};
     if (tile.splits > 1) {
       plan.reduce = KernelPlan{
-          .pipeline = {.kernel = "matmul_reduce", .constants = {kLanes, 0, tile.splits, tile.rows}},
+          .pipeline = {.kernel = "matmul_reduce",
+                       .constants = params::MatmulReduceConstants{.kWorkgroupSize = kLanes,
+                                                                  .kSplits = tile.splits,
+                                                                  .kTileRows = tile.rows}},
           .groups = {.x = divide_up(shape.outputs, 4 * kLanes), .y = shape.rows}};
       plan.parts = {.splits = tile.splits,
                     .rows = down * tile.rows,

@@ -92,7 +92,7 @@ class SamplingGpuTest : public GpuTest {
   Sampled sample(const SamplingPlan& plan, uint32_t vocab, const std::vector<float>& logits,
                  const std::vector<ReferenceRow>& rows, uint32_t runs = 1) {
     const auto count = static_cast<uint32_t>(rows.size());
-    const bool with_extras = plan.scan.pipeline.constants[4] != 0;
+    const bool with_extras = plan.scan.pipeline.constants.words()[4] != 0;
     Extras extras;
     std::vector<params::SamplingRow> row_params;
     std::vector<params::TokenBias> biases(1);
@@ -187,7 +187,8 @@ class SamplingGpuTest : public GpuTest {
     for (size_t r = 0; r < rows.size(); ++r) {
       SCOPED_TRACE(::testing::Message()
                    << "row " << r << " of " << rows.size() << ", vocab " << vocab << ", "
-                   << plan.pick.value_or(plan.scan).pipeline.constants[0] << " lanes");
+                   << plan.pick.value_or(plan.scan).pipeline.constants.workgroup_size()
+                   << " lanes");
       const auto row_logits = std::span(logits).subspan(r * vocab, vocab);
       const ReferenceSample reference = reference_sample(row_logits, rows[r], kHistoryCapacity);
       const params::SamplingResult& result = sampled.results[r];

@@ -55,7 +55,7 @@ nlohmann::json to_json(const StepExplanation& step) {
       nlohmann::json kernels = nlohmann::json::array();
       for (const auto& [pipeline, groups] : op.kernels)
         kernels.push_back({{"kernel", pipeline.kernel},
-                           {"constants", pipeline.constants},
+                           {"constants", pipeline.constants.words()},
                            {"subgroup", pipeline.subgroup_size},
                            {"groups", {groups.x, groups.y, groups.z}}});
       ops.push_back({{"part", op.part}, {"formula", op.formula}, {"kernels", kernels}});

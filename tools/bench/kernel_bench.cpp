@@ -4,7 +4,9 @@
 #include <utility>
 
 #include "engine/ops/kernel_choice.h"
-#include "params/ceiling.h"
+#include "params/flops_ceiling.h"
+#include "params/matrix_ceiling.h"
+#include "params/read_ceiling.h"
 #include "runtime/gpu_timer.h"
 #include "runtime/memory.h"
 #include "runtime/queue.h"
@@ -98,9 +100,18 @@ Result<Ceilings> KernelBench::measure_ceilings() {
                          .chunks = static_cast<uint32_t>(bytes / 16),
                          .rounds = cpu ? 256u : 4096u};
   constexpr uint32_t kChains = 8;
-  HEARTH_ASSIGN(const Pipeline* read,
-                pipelines_.get({"read_ceiling", {lanes, kAhead, cpu ? 1u : 0u}}));
-  HEARTH_ASSIGN(const Pipeline* flops, pipelines_.get({"flops_ceiling", {lanes, kChains}}));
+  HEARTH_ASSIGN(
+      const Pipeline* read,
+      pipelines_.get({.kernel = "read_ceiling",
+                      .constants = params::ReadCeilingConstants{.kWorkgroupSize = lanes,
+                                                                .kAhead = kAhead,
+                                                                .kContiguous = cpu ? 1u : 0u},
+                      .subgroup_size = 0}));
+  HEARTH_ASSIGN(const Pipeline* flops,
+                pipelines_.get({.kernel = "flops_ceiling",
+                                .constants = params::FlopsCeilingConstants{.kWorkgroupSize = lanes,
+                                                                           .kChains = kChains},
+                                .subgroup_size = 0}));
   const auto run = [&](const Pipeline& pipeline) {
     return time([&](CommandRecorder& commands, uint32_t) -> Status {
       commands.dispatch({.pipeline = pipeline,
@@ -119,8 +130,13 @@ Result<Ceilings> KernelBench::measure_ceilings() {
     const uint32_t subgroup = device_.caps().subgroup_size;
     HEARTH_ASSIGN(
         const Pipeline* matrix,
-        pipelines_.get(
-            {"matrix_ceiling", {subgroup * 4, kChains, shape->m, shape->n, shape->k}, subgroup}));
+        pipelines_.get({.kernel = "matrix_ceiling",
+                        .constants = params::MatrixCeilingConstants{.kWorkgroupSize = subgroup * 4,
+                                                                    .kChains = kChains,
+                                                                    .kM = shape->m,
+                                                                    .kN = shape->n,
+                                                                    .kK = shape->k},
+                        .subgroup_size = subgroup}));
     HEARTH_ASSIGN(const double matrix_seconds, run(*matrix));
     const double matrix_done =
         2.0 * shape->m * shape->n * shape->k * kChains * params.rounds * 4 * groups;

@@ -31,7 +31,7 @@ std::vector<const KernelCases*> KernelCases::all() {
 }
 
 std::string variant_name(const PipelineInfo& info) {
-  return fmt::format("{}[{}]", info.kernel, fmt::join(info.constants, ","));
+  return fmt::format("{}[{}]", info.kernel, fmt::join(info.constants.words(), ","));
 }
 
 Result<const Buffer*> add_filled(KernelBench& bench, KernelCaseSet& set, uint64_t bytes,

@@ -13,6 +13,7 @@
 
 #include "engine/model/kernel_warm_up.h"
 #include "engine/model/step_bucket_list.h"
+#include "params/rms_norm.h"
 #include "runtime/empty_dispatch.h"
 #include "runtime/faults.h"
 #include "runtime/log.h"
@@ -96,8 +97,11 @@ class StepPreparationTest : public GpuTest {
   static std::vector<PreparedSteps> two_norms() {
     return {{.survey =
                  [](const StepBucket&) {
-                   return std::vector<PipelineInfo>{{.kernel = "rms_norm", .constants = {64}},
-                                                    {.kernel = "rms_norm", .constants = {32}}};
+                   return std::vector<PipelineInfo>{
+                       {.kernel = "rms_norm",
+                        .constants = params::RmsNormConstants{.kWorkgroupSize = 64}},
+                       {.kernel = "rms_norm",
+                        .constants = params::RmsNormConstants{.kWorkgroupSize = 32}}};
                  },
              .minimum = {StepBucket{}},
              .rest = {}}};
@@ -283,7 +287,7 @@ TEST_F(StepPreparationTest, KernelsAreReadyOnceTheyAreWarmedUp) {
                                .warm_up = [&](const Pipeline& pipeline) -> Result<bool> {
                                  ++asked;
                                  if (!idle) return false;
-                                 warm.push_back(pipeline.info().constants.front());
+                                 warm.push_back(pipeline.info().constants.workgroup_size());
                                  return true;
                                }});
   ASSERT_OK(preparation.wait_for_minimum());  // does not wait for it
@@ -293,7 +297,8 @@ TEST_F(StepPreparationTest, KernelsAreReadyOnceTheyAreWarmedUp) {
   EXPECT_FALSE(preparation.progress().done);
   EXPECT_EQ(done, 0u);
   // Meanwhile others are compiled.
-  const std::vector<PipelineInfo> urgent{{.kernel = "rms_norm", .constants = {16}}};
+  const std::vector<PipelineInfo> urgent{
+      {.kernel = "rms_norm", .constants = params::RmsNormConstants{.kWorkgroupSize = 16}}};
   preparation.hurry(urgent);
   while (store->find(urgent.front()) == nullptr) std::this_thread::yield();
   idle = true;
@@ -305,7 +310,9 @@ TEST_F(StepPreparationTest, KernelsAreReadyOnceTheyAreWarmedUp) {
 }
 
 TEST_F(StepPreparationTest, KernelsAreWarmedUpWhileNoStepRuns) {
-  ASSERT_ASSIGN(const Pipeline* norm, pipelines().get({.kernel = "rms_norm", .constants = {64}}));
+  ASSERT_ASSIGN(const Pipeline* norm,
+                pipelines().get({.kernel = "rms_norm",
+                                 .constants = params::RmsNormConstants{.kWorkgroupSize = 64}}));
   KernelWarmUp warm_up(device());
   const auto runs = [&] {
     const Result<bool> ran = warm_up.run_if_idle(*norm);
@@ -371,7 +378,9 @@ TEST_F(StepPreparationTest, ALostDeviceEndsItWithoutALineForEveryKernel) {
   const PreparedSteps steps{
       .survey =
           [](const StepBucket& bucket) {
-            return std::vector<PipelineInfo>{{.kernel = "rms_norm", .constants = {bucket.rows}}};
+            return std::vector<PipelineInfo>{
+                {.kernel = "rms_norm",
+                 .constants = params::RmsNormConstants{.kWorkgroupSize = bucket.rows}}};
           },
       .minimum = {choose_bucket(1, 1, 1, 1), choose_bucket(2, 2, 1, 2), choose_bucket(3, 3, 1, 3)},
       .rest = {}};

@@ -98,9 +98,10 @@ TEST(AttentionChoice, Table) {
       if (plan.many) {
         EXPECT_EQ(plan.many->pipeline.kernel, many_kernel(device.caps, shape) + kv);
         if (plan.many->pipeline.kernel.starts_with("attention_lanes")) {
-          EXPECT_EQ(plan.many->pipeline.constants[2], shape.kv == KvFormat::kF16 ? 4u : 8u);
+          EXPECT_EQ(plan.many->pipeline.constants["kSubgroups"],
+                    shape.kv == KvFormat::kF16 ? 4u : 8u);
         }
-        EXPECT_EQ(plan.many->pipeline.constants[4], device.matrix_rows) << device.name;
+        EXPECT_EQ(plan.many->pipeline.constants["kM"], device.matrix_rows) << device.name;
       }
     }
     for (const AttentionShape& shape : shapes(kDecode)) {
@@ -182,7 +183,7 @@ TEST(AttentionChoice, DirectWeightsNeedHalfSums) {
   const auto direct = [&](const std::vector<CoopmatShape>& matrices) {
     const AttentionDevice device = fake("", DeviceType::kDiscrete, 32, 49152, matrices, 16);
     const AttentionShape shape{.heads = 32, .kv_heads = 8, .head_size = 128, .bucket = kMixed};
-    return choose_attention(device.caps, shape).many->pipeline.constants[8];
+    return choose_attention(device.caps, shape).many->pipeline.constants["kDirect"];
   };
   EXPECT_EQ(direct({half_matrix(16, 16, 16, ScalarType::kF16), sums}), 1u);
   EXPECT_EQ(direct({half_matrix(16, 8, 16, ScalarType::kF16), sums}), 0u);
@@ -195,31 +196,35 @@ TEST(AttentionChoice, PlansMeetTheKernelsRequirements) {
     for (const AttentionBucket& bucket : {kDecode, kMixed}) {
       for (const AttentionShape& shape : shapes(bucket)) {
         const AttentionPlan plan = choose_attention(caps, shape);
-        const auto& c = plan.few.pipeline.constants;
+        const KernelConstants& c = plan.few.pipeline.constants;
         EXPECT_EQ(plan.few.pipeline.subgroup_size, caps.subgroup_size);
         const uint32_t group = shape.heads / shape.kv_heads;
         if (caps.type == DeviceType::kCpu) {
-          EXPECT_EQ(c[0], caps.subgroup_size) << "one subgroup, no barrier";
-          EXPECT_GE(plan.few.groups.y * c[2], shape.kv_heads * plan.tuning.few_tokens * group);
+          EXPECT_EQ(c.workgroup_size(), caps.subgroup_size) << "one subgroup, no barrier";
+          EXPECT_GE(plan.few.groups.y * c["kRows"],
+                    shape.kv_heads * plan.tuning.few_tokens * group);
         } else {
-          EXPECT_EQ(c[0], c[1] * c[2]);
-          EXPECT_EQ(c[1], caps.subgroup_size);
-          EXPECT_LE(c[0], caps.limits.max_group_invocations);
-          EXPECT_TRUE(std::has_single_bit(c[5]) && c[5] <= caps.subgroup_size) << "lanes";
-          EXPECT_EQ(params::kBlockTokens % c[6], 0u) << "run";
-          EXPECT_LE((c[2] * (shape.head_size + 2) + shape.head_size) * c[4] * 4,
+          EXPECT_EQ(c.workgroup_size(), c["kSubgroupSize"] * c["kSubgroups"]);
+          EXPECT_EQ(c["kSubgroupSize"], caps.subgroup_size);
+          EXPECT_LE(c.workgroup_size(), caps.limits.max_group_invocations);
+          EXPECT_TRUE(std::has_single_bit(c["kStreamLanes"]) &&
+                      c["kStreamLanes"] <= caps.subgroup_size)
+              << "lanes";
+          EXPECT_EQ(params::kBlockTokens % c["kRun"], 0u) << "run";
+          EXPECT_LE((c["kSubgroups"] * (shape.head_size + 2) + shape.head_size) * c["kRows"] * 4,
                     caps.limits.max_shared_bytes);
-          EXPECT_GE(plan.few.groups.y * c[4], shape.kv_heads * plan.tuning.few_tokens * group);
+          EXPECT_GE(plan.few.groups.y * c["kRows"],
+                    shape.kv_heads * plan.tuning.few_tokens * group);
         }
         if (!plan.many) continue;
-        const auto& t = plan.many->pipeline.constants;
-        EXPECT_EQ(t[0], t[1] * t[2]);
-        EXPECT_EQ(t[1] % t[4], 0u) << "lanes of a row";
-        EXPECT_EQ(shape.head_size % t[5], 0u);
-        EXPECT_EQ(shape.head_size % t[6], 0u);
-        EXPECT_EQ(t[7] % params::kBlockTokens, 0u);
-        EXPECT_EQ(t[7] % (8 * t[1] / t[4]), 0u) << "keys of a lane";
-        EXPECT_LE(plan.tuning.many_tokens * group, t[2] * t[4]) << "rows of a tile";
+        const KernelConstants& t = plan.many->pipeline.constants;
+        EXPECT_EQ(t.workgroup_size(), t["kSubgroupSize"] * t["kSubgroups"]);
+        EXPECT_EQ(t["kSubgroupSize"] % t["kM"], 0u) << "lanes of a row";
+        EXPECT_EQ(shape.head_size % t["kN"], 0u);
+        EXPECT_EQ(shape.head_size % t["kK"], 0u);
+        EXPECT_EQ(t["kKeys"] % params::kBlockTokens, 0u);
+        EXPECT_EQ(t["kKeys"] % (8 * t["kSubgroupSize"] / t["kM"]), 0u) << "keys of a lane";
+        EXPECT_LE(plan.tuning.many_tokens * group, t["kSubgroups"] * t["kM"]) << "rows of a tile";
       }
     }
   }
@@ -282,9 +287,10 @@ TEST(AttentionChoice, LoopOverAnItemsKeys) {
   AttentionDevice nvidia = devices()[0];
   const auto pace = [&](uint32_t sequences, uint32_t tokens, KvFormat kv = KvFormat::kF16,
                         uint32_t rows = 1) {
-    const auto c = choose_attention(nvidia.caps, large_model(sequences, tokens, kv, rows))
-                       .few.pipeline.constants;
-    return Pace{c[2], c[6], c[7]};
+    const KernelConstants c =
+        choose_attention(nvidia.caps, large_model(sequences, tokens, kv, rows))
+            .few.pipeline.constants;
+    return Pace{c["kSubgroups"], c["kRun"], c["kDoubleBuffer"]};
   };
   EXPECT_EQ(pace(1, 767), (Pace{8, 2, 1}));
   EXPECT_EQ(pace(16, 767), (Pace{8, 2, 1}));

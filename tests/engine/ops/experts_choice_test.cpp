@@ -133,15 +133,14 @@ TEST(ExpertsChoice, RoomForTheWorstCase) {
           EXPECT_LE(plan.tiles, kMostExpertTiles);
           EXPECT_EQ(plan.group.has_value(), plan.tile_rows > 1);
           if (plan.group) {
-            EXPECT_LE(plan.group->pipeline.constants.front(), 32 * caps.subgroup_size)
+            EXPECT_LE(plan.group->pipeline.constants.workgroup_size(), 32 * caps.subgroup_size)
                 << device.name << ": more subgroups than every device allows";
           }
           for (const ExpertProduct* product : {&plan.gate_up, &plan.down}) {
             const PipelineInfo& pipeline = product->kernel.pipeline;
-            EXPECT_LE(pipeline.constants.front(), caps.limits.max_group_invocations)
+            EXPECT_LE(pipeline.constants.workgroup_size(), caps.limits.max_group_invocations)
                 << device.name << ", " << pipeline.kernel;
-            EXPECT_LT(product->gate_constant + (product->half_results ? 1 : 0),
-                      pipeline.constants.size());
+            EXPECT_TRUE(pipeline.constants.has(product->half_results ? "kHalfResults" : "kGate"));
           }
           EXPECT_EQ(plan.scratch_bytes, expert_scratch(plan, shape).total_bytes);
         }

@@ -46,29 +46,28 @@ TEST(FewRowsChoice, WorkgroupsFillTheDevice) {
                                                  .rows = wanted.rows,
                                                  .inputs = wanted.inputs,
                                                  .outputs = wanted.outputs});
-    const std::vector<uint32_t>& constants = plan.multiply.pipeline.constants;
+    const KernelConstants& constants = plan.multiply.pipeline.constants;
     SCOPED_TRACE(::testing::Message()
                  << wanted.rows << " x " << wanted.outputs << " x " << wanted.inputs);
     ASSERT_TRUE(plan.multiply.pipeline.kernel.starts_with("matmul_team."));
-    EXPECT_EQ(constants[0], 32 * wanted.subgroups);
-    EXPECT_EQ(constants[2], wanted.inputs);
-    EXPECT_EQ(constants[3], wanted.splits);
-    EXPECT_EQ(constants[4], wanted.subgroups);
-    EXPECT_EQ(constants[5], wanted.rounds);
-    EXPECT_EQ(constants[6], wanted.rows > 8 ? 2u : 1u);
+    EXPECT_EQ(constants.workgroup_size(), 32 * wanted.subgroups);
+    EXPECT_EQ(constants["kInputs"], wanted.inputs);
+    EXPECT_EQ(constants["kSplits"], wanted.splits);
+    EXPECT_EQ(constants["kSubgroups"], wanted.subgroups);
+    EXPECT_EQ(constants["kRounds"], wanted.rounds);
+    EXPECT_EQ(constants["kColumns"], wanted.rows > 8 ? 2u : 1u);
     EXPECT_EQ(plan.multiply.groups.x, 1u);
     EXPECT_EQ(plan.multiply.groups.y, wanted.groups);
     EXPECT_EQ(plan.multiply.groups.z, wanted.splits);
     const uint32_t resident =
-        (wanted.format == kFourBits && wanted.rows <= 8 ? 32 : 16) / constants[4];
+        (wanted.format == kFourBits && wanted.rows <= 8 ? 32 : 16) / constants["kSubgroups"];
     EXPECT_LE(wanted.groups * wanted.splits, 132 * resident);
     EXPECT_EQ(plan.form, RowForm::kHalves);
-    EXPECT_EQ(plan.gate_constant, wanted.splits == 1 ? std::optional<size_t>(7) : std::nullopt);
-    EXPECT_FALSE(plan.norm_constant);
-    EXPECT_EQ(plan.norm_part_constant,
-              wanted.splits == 1 ? std::optional<size_t>(9) : std::nullopt);
+    EXPECT_EQ(plan.can_gate, wanted.splits == 1);
+    EXPECT_FALSE(plan.can_norm);
+    EXPECT_EQ(plan.can_share_norm, wanted.splits == 1);
     ASSERT_EQ(plan.reduce.has_value(), wanted.splits > 1);
-    EXPECT_EQ(plan.parts.rows, wanted.splits == 1 ? 0 : constants[6] * 8);
+    EXPECT_EQ(plan.parts.rows, wanted.splits == 1 ? 0 : constants["kColumns"] * 8);
     EXPECT_EQ(
         plan.part_bytes,
         wanted.splits == 1 ? 0 : uint64_t{4} * wanted.splits * plan.parts.rows * wanted.outputs);

@@ -28,7 +28,7 @@ TEST(KernelChoice, CpuDevicesGetKernelsWithoutBarriers) {
         << device.name;
     const KernelPlan norm = choose_rms_norm(device.caps, {1, 4096});
     if (cpu) {
-      EXPECT_EQ(norm.pipeline.constants[0], device.caps.subgroup_size) << device.name;
+      EXPECT_EQ(norm.pipeline.constants.workgroup_size(), device.caps.subgroup_size) << device.name;
     }
   }
 }
@@ -85,12 +85,12 @@ TEST(KernelChoice, OneRowOfFloatsFillsTheDeviceOnce) {
                                 .multiply;
     SCOPED_TRACE(::testing::Message() << wanted.outputs << " x " << wanted.inputs);
     EXPECT_EQ(plan.pipeline.kernel, variant("matvec_team", wanted.format));
-    EXPECT_EQ(plan.pipeline.constants[0], wanted.lanes);
-    EXPECT_EQ(plan.pipeline.constants[3], wanted.step_outputs);
-    EXPECT_EQ(plan.pipeline.constants[4], wanted.inputs);
-    EXPECT_EQ(plan.pipeline.constants[5], wanted.lanes / 32);
-    EXPECT_EQ(plan.pipeline.constants[6], wanted.rounds);
-    EXPECT_EQ(plan.pipeline.constants[9], wanted.teams);
+    EXPECT_EQ(plan.pipeline.constants.workgroup_size(), wanted.lanes);
+    EXPECT_EQ(plan.pipeline.constants["kOutputs"], wanted.step_outputs);
+    EXPECT_EQ(plan.pipeline.constants["kInputs"], wanted.inputs);
+    EXPECT_EQ(plan.pipeline.constants["kSubgroups"], wanted.lanes / 32);
+    EXPECT_EQ(plan.pipeline.constants["kRounds"], wanted.rounds);
+    EXPECT_EQ(plan.pipeline.constants["kTeams"], wanted.teams);
     EXPECT_EQ(plan.groups.x,
               divide_up(wanted.outputs, wanted.step_outputs * wanted.teams * wanted.rounds));
   }
@@ -105,21 +105,22 @@ TEST(KernelChoice, FloatTeamsFitAnyDevice) {
         const MatmulPlan plan = choose_matmul(
             device.caps,
             {.format = WeightFormat::kF16, .rows = 1, .inputs = inputs, .outputs = outputs});
-        const auto& constants = plan.multiply.pipeline.constants;
+        const KernelConstants& constants = plan.multiply.pipeline.constants;
         if (plan.multiply.pipeline.kernel == "matvec_float.f16") {
           EXPECT_GT(inputs, 8 * 8 * std::min(128u, 32 * device.caps.subgroup_size));
-          EXPECT_FALSE(plan.norm_constant);
+          EXPECT_FALSE(plan.can_norm);
           continue;
         }
-        const uint32_t lanes = constants[0], teams = constants[9];
+        const uint32_t lanes = constants.workgroup_size(), teams = constants["kTeams"];
         EXPECT_LE(lanes, device.caps.limits.max_group_invocations);
-        EXPECT_LE(constants[5], 32u);
-        EXPECT_EQ(lanes, constants[5] * device.caps.subgroup_size);
+        EXPECT_LE(constants["kSubgroups"], 32u);
+        EXPECT_EQ(lanes, constants["kSubgroups"] * device.caps.subgroup_size);
         EXPECT_EQ(lanes / teams % device.caps.subgroup_size, 0u);
         EXPECT_LE(divide_up(inputs / 8, lanes / teams), 8u);
-        EXPECT_LE(constants[3], std::min(outputs, device.caps.subgroup_size));
-        EXPECT_LE((constants[6] * constants[3] + 1) * constants[5] * 4, 16384u);  // shared bytes
-        const uint32_t per_group = constants[3] * teams * constants[6];
+        EXPECT_LE(constants["kOutputs"], std::min(outputs, device.caps.subgroup_size));
+        EXPECT_LE((constants["kRounds"] * constants["kOutputs"] + 1) * constants["kSubgroups"] * 4,
+                  16384u);  // shared bytes
+        const uint32_t per_group = constants["kOutputs"] * teams * constants["kRounds"];
         EXPECT_EQ(plan.multiply.groups.x, divide_up(outputs, per_group));
       }
   }
@@ -149,13 +150,13 @@ TEST(KernelChoice, CpusComputeRowsTogether) {
                                                         {18, 6},
                                                         {24, 12},
                                                         {512, 16}}) {
-    EXPECT_EQ(plan(wanted.rows, 32000).pipeline.constants[2], wanted.at_once) << wanted.rows;
+    EXPECT_EQ(plan(wanted.rows, 32000).pipeline.constants["kRows"], wanted.at_once) << wanted.rows;
     EXPECT_EQ(plan(wanted.rows, 32000).groups.y, divide_up(wanted.rows, wanted.at_once));
   }
-  EXPECT_EQ(plan(1, 32000).pipeline.constants[0], 64u);
-  EXPECT_EQ(plan(1, 288).pipeline.constants[0], 16u);
+  EXPECT_EQ(plan(1, 32000).pipeline.constants.workgroup_size(), 64u);
+  EXPECT_EQ(plan(1, 288).pipeline.constants.workgroup_size(), 16u);
   EXPECT_EQ(plan(1, 288).groups.x, 18u);
-  EXPECT_EQ(plan(1, 8).pipeline.constants[0], cpu->caps.subgroup_size);
+  EXPECT_EQ(plan(1, 8).pipeline.constants.workgroup_size(), cpu->caps.subgroup_size);
 }
 
 // There are workgroups for every multiprocessor but no more than needed, because each first
@@ -183,10 +184,10 @@ TEST(KernelChoice, IntegerWorkgroupsFillTheDeviceOnce) {
                                                  .outputs = wanted.outputs})
                                 .multiply;
     SCOPED_TRACE(::testing::Message() << wanted.outputs << " x " << wanted.inputs);
-    EXPECT_EQ(plan.pipeline.constants[0], wanted.lanes);
-    EXPECT_EQ(plan.pipeline.constants[3], wanted.step_outputs);
-    EXPECT_EQ(plan.pipeline.constants[6], wanted.rounds);
-    EXPECT_EQ(plan.pipeline.constants[9], wanted.teams);
+    EXPECT_EQ(plan.pipeline.constants.workgroup_size(), wanted.lanes);
+    EXPECT_EQ(plan.pipeline.constants["kOutputs"], wanted.step_outputs);
+    EXPECT_EQ(plan.pipeline.constants["kRounds"], wanted.rounds);
+    EXPECT_EQ(plan.pipeline.constants["kTeams"], wanted.teams);
     EXPECT_EQ(plan.groups.x,
               divide_up(wanted.outputs, wanted.step_outputs * wanted.teams * wanted.rounds));
   }
@@ -200,7 +201,7 @@ TEST(KernelChoice, IntegerWorkgroupsLoadMoreSmallPiecesAtOnce) {
                               uint32_t inputs = 4096) {
     return choose_matmul(caps,
                          {.format = format, .rows = rows, .inputs = inputs, .outputs = outputs})
-        .multiply.pipeline.constants[3];
+        .multiply.pipeline.constants["kOutputs"];
   };
   EXPECT_EQ(outputs_of(WeightFormat::kQ4_0, 1, 14336), 8u);
   EXPECT_EQ(outputs_of(WeightFormat::kQ4_0, 1, 4096), 4u);  // there would be only one round
@@ -214,23 +215,23 @@ TEST(KernelChoice, IntegerWorkgroupsLoadMoreSmallPiecesAtOnce) {
 TEST(KernelChoice, NormsAndGatesInsideProducts) {
   DeviceCaps caps = with_matrices(kDevices.front().caps);
   const MatmulPlan one = choose_matmul(caps, shape_of(WeightFormat::kF16, 1, 28672));
-  EXPECT_TRUE(one.norm_constant && one.gate_constant);
+  EXPECT_TRUE(one.can_norm && one.can_gate);
   const MatmulPlan single = choose_matmul(caps, shape_of(WeightFormat::kF16, 1, 1));
-  EXPECT_TRUE(single.norm_constant && !single.gate_constant);
+  EXPECT_TRUE(single.can_norm && !single.can_gate);
   for (const uint32_t rows : {8u, 32u, 64u, 256u, 2048u}) {
     const MatmulPlan many = choose_matmul(caps, shape_of(WeightFormat::kF16, rows, 28672));
-    EXPECT_TRUE(many.gate_constant && !many.reduce) << rows;
-    EXPECT_FALSE(many.norm_constant) << rows;
+    EXPECT_TRUE(many.can_gate && !many.reduce) << rows;
+    EXPECT_FALSE(many.can_norm) << rows;
   }
   const MatmulPlan split = choose_matmul(caps, shape_of(WeightFormat::kF16, 64, 4096));
-  ASSERT_TRUE(split.reduce && !split.gate_constant);
+  ASSERT_TRUE(split.reduce && !split.can_gate);
   EXPECT_EQ(split.part_bytes,
             uint64_t{split.parts.splits} * split.parts.rows * split.parts.outputs * 4);
   caps.features.integer_dot = true;
   const MatmulPlan integer = choose_matmul(caps, shape_of(WeightFormat::kQ4K, 1));
-  EXPECT_TRUE(integer.norm_constant && integer.gate_constant);
+  EXPECT_TRUE(integer.can_norm && integer.can_gate);
   const MatmulPlan fixed = choose_matmul(caps, shape_of(WeightFormat::kF16, 1, 28672), true);
-  EXPECT_FALSE(fixed.norm_constant || fixed.gate_constant);
+  EXPECT_FALSE(fixed.can_norm || fixed.can_gate);
 }
 
 TEST(KernelChoice, MatrixUnitsAreUsedWhereTheyAreFaster) {
@@ -263,16 +264,19 @@ TEST(KernelChoice, IntegerWorkgroupsDivideARow) {
           EXPECT_TRUE(inputs > 4096 || device.caps.subgroup_size < 8) << device.name;
           continue;
         }
-        const auto& constants = plan.pipeline.constants;
-        const uint32_t teams = constants[9], team_lanes = constants[0] / teams;
+        const KernelConstants& constants = plan.pipeline.constants;
+        const uint32_t teams = constants["kTeams"], team_lanes = constants.workgroup_size() / teams;
         EXPECT_EQ(8 % teams, 0u) << device.name;
         EXPECT_EQ(team_lanes % device.caps.subgroup_size, 0u) << device.name;
-        EXPECT_GE(team_lanes * constants[4] * kPieceWeights, inputs) << device.name;
-        EXPECT_LE(constants[0], device.caps.limits.max_group_invocations) << device.name;
-        EXPECT_EQ(constants[5] * device.caps.subgroup_size, constants[0]) << device.name;
-        EXPECT_GE(plan.groups.x * constants[3] * teams * constants[6], outputs) << device.name;
-        EXPECT_LE(constants[3], outputs) << device.name;
-        EXPECT_GE(plan.groups.y * constants[2], rows) << device.name;
+        EXPECT_GE(team_lanes * constants["kPieces"] * kPieceWeights, inputs) << device.name;
+        EXPECT_LE(constants.workgroup_size(), device.caps.limits.max_group_invocations)
+            << device.name;
+        EXPECT_EQ(constants["kSubgroups"] * device.caps.subgroup_size, constants.workgroup_size())
+            << device.name;
+        EXPECT_GE(plan.groups.x * constants["kOutputs"] * teams * constants["kRounds"], outputs)
+            << device.name;
+        EXPECT_LE(constants["kOutputs"], outputs) << device.name;
+        EXPECT_GE(plan.groups.y * constants["kRows"], rows) << device.name;
       }
     }
   }
@@ -299,7 +303,8 @@ TEST(KernelChoice, DeterministicIsOneShapeForAnyNumberOfRows) {
 TEST(KernelChoice, WorkgroupsAreWholeSubgroupsWithinTheLimit) {
   for (const FakeDevice& device : kDevices) {
     for (const uint32_t width : {1u, 63u, 288u, 4096u, 16384u}) {
-      const uint32_t lanes = choose_rms_norm(device.caps, {5, width}).pipeline.constants[0];
+      const uint32_t lanes =
+          choose_rms_norm(device.caps, {5, width}).pipeline.constants.workgroup_size();
       EXPECT_EQ(lanes % device.caps.subgroup_size, 0u) << device.name;
       EXPECT_GE(lanes, device.caps.subgroup_size) << device.name;
       EXPECT_LE(lanes, device.caps.limits.max_group_invocations) << device.name;
@@ -314,12 +319,12 @@ TEST(KernelChoice, MatrixVectorWorkgroupsCoverEveryOutputAndRow) {
         const KernelPlan plan =
             choose_matmul(device.caps, shape_of(WeightFormat::kF16, rows, outputs)).multiply;
         const bool cpu = device.caps.type == DeviceType::kCpu;
-        const uint32_t lanes = plan.pipeline.constants[0];
+        const uint32_t lanes = plan.pipeline.constants.workgroup_size();
         const uint32_t per_group =
-            cpu ? lanes : lanes / device.caps.subgroup_size * plan.pipeline.constants[3];
+            cpu ? lanes : lanes / device.caps.subgroup_size * plan.pipeline.constants["kOutputs"];
         EXPECT_GE(plan.groups.x * per_group, outputs) << device.name;
         EXPECT_LT((plan.groups.x - 1) * per_group, outputs) << device.name << ": an idle group";
-        EXPECT_GE(plan.groups.y * plan.pipeline.constants[2], rows) << device.name;
+        EXPECT_GE(plan.groups.y * plan.pipeline.constants["kRows"], rows) << device.name;
       }
     }
   }

@@ -19,7 +19,7 @@ void expect_cover(const KernelPlan& plan, uint32_t per_group, uint32_t units, co
 }
 
 void expect_whole_subgroups(const KernelPlan& plan, const FakeDevice& device) {
-  const uint32_t lanes = plan.pipeline.constants[0];
+  const uint32_t lanes = plan.pipeline.constants.workgroup_size();
   EXPECT_GE(lanes, device.caps.subgroup_size) << device.name;
   EXPECT_EQ(lanes % device.caps.subgroup_size, 0u) << device.name;
   EXPECT_LE(lanes, device.caps.limits.max_group_invocations) << device.name;
@@ -39,15 +39,20 @@ TEST(RopeKvChoice, OneSubgroupPerHead) {
       const KernelPlan plan = choose_rope_kv(device.caps, shape);
       EXPECT_EQ(plan.pipeline.kernel, kv == KvFormat::kF16 ? "rope_kv.f16" : "rope_kv.q8_0");
       expect_whole_subgroups(plan, device);
-      const std::vector<uint32_t>& constants = plan.pipeline.constants;
-      ASSERT_EQ(constants.size(), 10u);
-      EXPECT_EQ((std::vector<uint32_t>(constants.begin() + 1, constants.begin() + 7)),
-                (std::vector<uint32_t>{32, 8, 128, 96, 0, 1}));
+      const KernelConstants& constants = plan.pipeline.constants;
+      ASSERT_EQ(constants.words().size(), 10u) << "the rest is up to the op";
+      EXPECT_EQ(constants["kHeads"], 32u);
+      EXPECT_EQ(constants["kKvHeads"], 8u);
+      EXPECT_EQ(constants["kHeadSize"], 128u);
+      EXPECT_EQ(constants["kRopeDims"], 96u);
+      EXPECT_EQ(constants["kAdjacent"], 0u);
+      EXPECT_EQ(constants["kHeadNorms"], 1u);
       EXPECT_EQ(plan.groups.y, shape.rows);
-      expect_cover(plan, constants[0] / device.caps.subgroup_size, 32 + 2 * 8, device.name);
+      expect_cover(plan, constants.workgroup_size() / device.caps.subgroup_size, 32 + 2 * 8,
+                   device.name);
       // The kernel relies on subgroups of the planned size, and on runs of 8 vec4 within one.
       EXPECT_EQ(plan.pipeline.subgroup_size, device.caps.subgroup_size) << device.name;
-      EXPECT_GE(constants[7] * device.caps.subgroup_size, 8u) << device.name;
+      EXPECT_GE(constants["kLaneQuads"] * device.caps.subgroup_size, 8u) << device.name;
     }
   }
 }
@@ -61,7 +66,8 @@ TEST(EmbedChoice, OneInvocationPerPiece) {
       EXPECT_EQ(plan.pipeline.kernel, "embed.q6_k");
       EXPECT_EQ(plan.groups.y, 5u);
       expect_whole_subgroups(plan, device);
-      expect_cover(plan, plan.pipeline.constants[0] * kPieceWeights, width, device.name);
+      expect_cover(plan, plan.pipeline.constants.workgroup_size() * kPieceWeights, width,
+                   device.name);
     }
   }
 }
@@ -71,22 +77,25 @@ TEST(NormChoice, CpusNeedNoBarrierAndGpusReadARowOnce) {
     for (const uint32_t width : {1u, 63u, 288u, 4096u, 8192u, 100'000u}) {
       const KernelPlan plan =
           choose_rms_norm(device.caps, {.rows = 5, .width = width, .residuals = 1});
-      const std::vector<uint32_t>& constants = plan.pipeline.constants;
-      ASSERT_EQ(constants.size(), 5u);
+      const KernelConstants& constants = plan.pipeline.constants;
+      ASSERT_EQ(constants.words().size(), 5u);
       EXPECT_EQ(plan.groups.x, 5u);
-      EXPECT_EQ(constants[1], 1u) << "the residual";
-      EXPECT_EQ(constants[4], 0u) << "no scales unless the op asks for them";
+      EXPECT_EQ(constants["kResiduals"], 1u) << "the residual";
+      EXPECT_EQ(constants["kWriteScales"], 0u) << "no scales unless the op asks for them";
       expect_whole_subgroups(plan, device);
       if (device.cpu()) {
-        EXPECT_EQ(constants[0], device.caps.subgroup_size) << device.name;
-        EXPECT_EQ(constants[2], 0u) << device.name;
-      } else if (constants[2] > 0) {
+        EXPECT_EQ(constants.workgroup_size(), device.caps.subgroup_size) << device.name;
+        EXPECT_EQ(constants["kRegisterQuads"], 0u) << device.name;
+      } else if (constants["kRegisterQuads"] > 0) {
         EXPECT_EQ(width % 4, 0u) << device.name;
-        EXPECT_GE(constants[0] * constants[2] * 4, width) << device.name;
+        EXPECT_GE(constants.workgroup_size() * constants["kRegisterQuads"] * 4, width)
+            << device.name;
       }
     }
     if (!device.cpu() && device.caps.limits.max_group_invocations >= 512) {
-      EXPECT_GT(choose_rms_norm(device.caps, {.rows = 1, .width = 4096}).pipeline.constants[2], 0u)
+      EXPECT_GT(choose_rms_norm(device.caps, {.rows = 1, .width = 4096})
+                    .pipeline.constants["kRegisterQuads"],
+                0u)
           << device.name;
     }
   }
@@ -107,10 +116,11 @@ TEST(MlpChoice, GroupsCoverTheWidth) {
       for (const uint32_t width : {1u, 7u, 768u, 14336u}) {
         const KernelPlan plan = choose_mlp(
             device.caps, {.rows = rows, .width = width, .activation = MlpActivation::kGeluTanh});
-        EXPECT_EQ(plan.pipeline.constants[1], 1u);
+        EXPECT_EQ(plan.pipeline.constants["kActivation"], 1u);
         EXPECT_EQ(plan.groups.y, rows);
         expect_whole_subgroups(plan, device);
-        expect_cover(plan, plan.pipeline.constants[0] * plan.pipeline.constants[2],
+        expect_cover(plan,
+                     plan.pipeline.constants.workgroup_size() * plan.pipeline.constants["kUnroll"],
                      width % 4 == 0 ? width / 4 : width, device.name);
       }
     }
@@ -124,8 +134,8 @@ TEST(GatherRowsChoice, GroupsCoverTheWidth) {
           choose_gather_rows(device.caps, {.rows = 3, .width = width, .source_rows = 9});
       EXPECT_EQ(plan.groups.y, 3u);
       expect_whole_subgroups(plan, device);
-      expect_cover(plan, plan.pipeline.constants[0], width % 4 == 0 ? width / 4 : width,
-                   device.name);
+      expect_cover(plan, plan.pipeline.constants.workgroup_size(),
+                   width % 4 == 0 ? width / 4 : width, device.name);
     }
   }
 }
@@ -137,7 +147,7 @@ TEST(PoolRowsChoice, GroupsCoverTheWidth) {
           choose_pool_rows(device.caps, {.ranges = 3, .width = width, .rows = 9});
       EXPECT_EQ(plan.groups.y, 3u);
       expect_whole_subgroups(plan, device);
-      expect_cover(plan, plan.pipeline.constants[0], width, device.name);
+      expect_cover(plan, plan.pipeline.constants.workgroup_size(), width, device.name);
     }
   }
 }
@@ -150,8 +160,9 @@ TEST(BlockCopyChoice, GroupsCoverTheLargestBlock) {
       EXPECT_EQ(plan.groups.y, 4u);
       EXPECT_EQ(plan.groups.z, 64u);
       expect_whole_subgroups(plan, device);
-      expect_cover(plan, plan.pipeline.constants[0] * plan.pipeline.constants[1], bytes / 16,
-                   device.name);
+      expect_cover(plan,
+                   plan.pipeline.constants.workgroup_size() * plan.pipeline.constants["kAhead"],
+                   bytes / 16, device.name);
     }
   }
 }

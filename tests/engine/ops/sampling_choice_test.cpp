@@ -17,14 +17,17 @@ TEST(SamplingChoice, ChunksCoverTheVocabularyAndFitTheirSums) {
   for (const FakeDevice& device : kSamplingDevices) {
     for (const uint32_t vocab : {1u, 7u, 1000u, 32000u, 128256u, 262144u, 262208u}) {
       const SamplingPlan plan = choose_sampling(device.caps, {3, vocab});
-      const auto& constants = plan.scan.pipeline.constants;
-      const uint32_t tiles = constants[1], parts = constants[2], lanes = constants[0] / parts;
+      const KernelConstants& constants = plan.scan.pipeline.constants;
+      const uint32_t tiles = constants["kLaneSegments"], parts = constants["kSegmentLanes"],
+                     lanes = constants.workgroup_size() / parts;
       const uint32_t chunk = lanes * tiles * params::kSegmentQuads * 4;
-      EXPECT_EQ(lanes * parts, constants[0]) << device.name;
+      EXPECT_EQ(lanes * parts, constants.workgroup_size()) << device.name;
       EXPECT_EQ(params::kSegmentQuads % parts, 0u) << device.name;
       EXPECT_TRUE(parts == 1 || tiles == 1) << device.name;
-      EXPECT_LE(constants[0], device.caps.limits.max_group_invocations) << device.name;
-      EXPECT_LE(constants[0] * 4 + 3072, device.caps.limits.max_shared_bytes) << device.name;
+      EXPECT_LE(constants.workgroup_size(), device.caps.limits.max_group_invocations)
+          << device.name;
+      EXPECT_LE(constants.workgroup_size() * 4 + 3072, device.caps.limits.max_shared_bytes)
+          << device.name;
       EXPECT_EQ(plan.chunk_tokens, chunk) << device.name;
       EXPECT_GE(chunk, 1024u) << device.name << ": a block would be in three chunks";
       EXPECT_LE(chunk, 8191u) << device.name << ": the sums of sample_scan would overflow";
@@ -34,7 +37,7 @@ TEST(SamplingChoice, ChunksCoverTheVocabularyAndFitTheirSums) {
       EXPECT_EQ(plan.scan.groups.x, plan.chunks) << device.name;
       EXPECT_EQ(plan.scan.groups.y, 3u) << device.name;
       EXPECT_EQ(plan.pick->groups.y, 3u) << device.name;
-      EXPECT_EQ(plan.pick->pipeline.constants[3], lanes)
+      EXPECT_EQ(plan.pick->pipeline.constants["kScanLanes"], lanes)
           << device.name << ": segments would be misread";
       EXPECT_GE(plan.chunk_bytes, 3ull * plan.chunks * sizeof(params::SamplingChunk));
       EXPECT_GE(plan.segment_bytes, 3ull * plan.segments * 4);
@@ -55,8 +58,8 @@ TEST(SamplingChoice, GreedyRowsAreScannedLikeOthersAndNotPicked) {
       EXPECT_FALSE(greedy.pick) << device.name;
       EXPECT_EQ(greedy.chunk_tokens, plan.chunk_tokens) << device.name;
       EXPECT_EQ(greedy.scan.groups.x, plan.scan.groups.x) << device.name;
-      EXPECT_EQ(greedy.scan.pipeline.constants[3], 1u) << device.name;
-      EXPECT_EQ(plan.scan.pipeline.constants[3], 0u) << device.name;
+      EXPECT_EQ(greedy.scan.pipeline.constants["kPickGreedy"], 1u) << device.name;
+      EXPECT_EQ(plan.scan.pipeline.constants["kPickGreedy"], 0u) << device.name;
       EXPECT_LE(greedy.scratch_bytes(), plan.scratch_bytes()) << device.name;
     }
   }
@@ -65,8 +68,9 @@ TEST(SamplingChoice, GreedyRowsAreScannedLikeOthersAndNotPicked) {
 TEST(SamplingChoice, TablesFitIntoSharedMemoryAndAreLargeEnough) {
   for (const FakeDevice& device : kSamplingDevices) {
     const SamplingPlan plan = choose_sampling(device.caps, {1, kMaxSamplingVocab});
-    const auto& constants = plan.pick->pipeline.constants;
-    const uint32_t lanes = constants[0], bins = constants[1], tokens = constants[2];
+    const KernelConstants& constants = plan.pick->pipeline.constants;
+    const uint32_t lanes = constants.workgroup_size(), bins = constants["kBins"],
+                   tokens = constants["kListTokens"];
     EXPECT_LE(bins * 8 + tokens * 8 + 1024 + 4, device.caps.limits.max_shared_bytes) << device.name;
     EXPECT_LE(lanes, tokens) << device.name;
     EXPECT_LE(tokens, bins) << device.name;
@@ -82,8 +86,9 @@ TEST(SamplingChoice, TablesOfStagesFitIntoSharedMemory) {
   for (const FakeDevice& device : kSamplingDevices) {
     const SamplingPlan plan =
         choose_sampling(device.caps, {.rows = 64, .vocab = 128256, .stages = true});
-    const auto& constants = plan.stages->pipeline.constants;
-    const uint32_t lanes = constants[0], bins = constants[1], tokens = constants[2];
+    const KernelConstants& constants = plan.stages->pipeline.constants;
+    const uint32_t lanes = constants.workgroup_size(), bins = constants["kBins"],
+                   tokens = constants["kListTokens"];
     // Beside the tables: values of up to 256 subgroups.
     EXPECT_LE(bins * 8 + tokens * 8 + 5120 + 64, device.caps.limits.max_shared_bytes)
         << device.name;
@@ -99,8 +104,10 @@ TEST(SamplingChoice, CpuDevicesGetWorkgroupsOfOneSubgroup) {
   for (const FakeDevice& device : kSamplingDevices) {
     const SamplingPlan plan = choose_sampling(device.caps, {4, 32000});
     if (!device.cpu()) continue;
-    EXPECT_EQ(plan.scan.pipeline.constants[0], device.caps.subgroup_size) << device.name;
-    EXPECT_EQ(plan.pick->pipeline.constants[0], device.caps.subgroup_size) << device.name;
+    EXPECT_EQ(plan.scan.pipeline.constants.workgroup_size(), device.caps.subgroup_size)
+        << device.name;
+    EXPECT_EQ(plan.pick->pipeline.constants.workgroup_size(), device.caps.subgroup_size)
+        << device.name;
   }
 }
 
@@ -119,7 +126,7 @@ TEST(SamplingChoice, ChunksAreTheSameForAnyNumberOfRows) {
 TEST(SamplingChoice, FewRowsDivideTheirSegments) {
   for (const FakeDevice& device : kSamplingDevices) {
     const auto parts = [&](uint32_t rows) {
-      return choose_sampling(device.caps, {rows, 128256}).scan.pipeline.constants[2];
+      return choose_sampling(device.caps, {rows, 128256}).scan.pipeline.constants["kSegmentLanes"];
     };
     EXPECT_EQ(parts(64), 1u) << device.name;
     EXPECT_EQ(parts(1) > 1, !device.cpu() && device.caps.limits.max_group_invocations >= 256)

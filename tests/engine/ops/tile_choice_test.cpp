@@ -26,21 +26,23 @@ TEST(TileChoice, TilesFitTheDevice) {
       device.caps.coopmat_shapes = {half_fragments()};
       for (const uint32_t rows : {9u, 16u, 17u, 64u, 65u, 128u, 129u, 2048u}) {
         const MatmulPlan plan = choose_matmul(device.caps, tile_shape(WeightFormat::kQ4K, rows));
-        const auto& constants = plan.multiply.pipeline.constants;
+        const KernelConstants& constants = plan.multiply.pipeline.constants;
         EXPECT_EQ(plan.multiply.pipeline.kernel,
                   coopmat ? "matmul_coopmat.q4_k" : "matmul_tile.q4_k");
-        EXPECT_GE(plan.multiply.groups.x * constants[2], rows);
-        EXPECT_GE(plan.multiply.groups.y * constants[3], 4096u);
-        EXPECT_EQ(plan.multiply.groups.z, constants[5]);
-        EXPECT_EQ(plan.reduce.has_value(), constants[5] > 1);
-        const uint64_t sums =
-            uint64_t{plan.multiply.groups.x} * constants[2] * plan.multiply.groups.y * constants[3];
-        EXPECT_EQ(plan.part_bytes, constants[5] > 1 ? constants[5] * sums * 4 : 0);
+        EXPECT_GE(plan.multiply.groups.x * constants["kTileRows"], rows);
+        EXPECT_GE(plan.multiply.groups.y * constants["kTileOutputs"], 4096u);
+        EXPECT_EQ(plan.multiply.groups.z, constants["kSplits"]);
+        EXPECT_EQ(plan.reduce.has_value(), constants["kSplits"] > 1);
+        const uint64_t sums = uint64_t{plan.multiply.groups.x} * constants["kTileRows"] *
+                              plan.multiply.groups.y * constants["kTileOutputs"];
+        EXPECT_EQ(plan.part_bytes, constants["kSplits"] > 1 ? constants["kSplits"] * sums * 4 : 0);
         EXPECT_EQ(plan.form, coopmat ? RowForm::kHalves : RowForm::kFloats);
         EXPECT_EQ(plan.scratch_bytes, plan.part_bytes + (coopmat ? rows * 4096 * 2 : 0));
-        EXPECT_LE(constants[0], device.caps.limits.max_group_invocations) << device.name;
-        const uint32_t tile = constants[2] + constants[3];
-        EXPECT_LE(coopmat ? tile * (constants[4] / 8 + 1) * 16 : tile * (constants[4] / 4 + 2) * 16,
+        EXPECT_LE(constants.workgroup_size(), device.caps.limits.max_group_invocations)
+            << device.name;
+        const uint32_t tile = constants["kTileRows"] + constants["kTileOutputs"];
+        EXPECT_LE(coopmat ? tile * (constants["kTileInputs"] / 8 + 1) * 16
+                          : tile * (constants["kTileInputs"] / 4 + 2) * 16,
                   device.caps.limits.max_shared_bytes)
             << device.name;
         if (rows <= 64 && device.caps.limits.max_group_invocations >= 256) {
@@ -52,21 +54,22 @@ TEST(TileChoice, TilesFitTheDevice) {
 }
 
 // Checks that all full waves are whole tiles, and that the workgroups of the other tiles fit into
-// one more. `share` is the kernel's constant for the number of workgroups per shared tile.
-void check_shared(const MatmulPlan& plan, size_t share, uint32_t last_splits) {
+// one more.
+void check_shared(const MatmulPlan& plan, uint32_t last_splits) {
   constexpr uint32_t kAtOnce = 132;
   const auto& [multiply, whole, count_bytes] = *plan.shared;
-  const std::vector<uint32_t>& constants = multiply.pipeline.constants;
+  const KernelConstants& constants = multiply.pipeline.constants;
   const uint32_t left = plan.multiply.groups.x * plan.multiply.groups.y - whole;
-  EXPECT_EQ(constants[share], last_splits);
-  EXPECT_EQ(plan.multiply.pipeline.constants[share], 1u);
+  EXPECT_EQ(constants["kTailSplits"], last_splits);
+  EXPECT_EQ(plan.multiply.pipeline.constants["kTailSplits"], 1u);
   EXPECT_EQ(whole % kAtOnce, 0u);
   EXPECT_GT(whole, 0u);
   EXPECT_LE(left * last_splits, kAtOnce);
   EXPECT_EQ(multiply.groups.x, whole + left * last_splits);
   EXPECT_EQ(multiply.groups.y * multiply.groups.z, 1u);
   EXPECT_EQ(count_bytes, left * 4);
-  EXPECT_EQ(plan.part_bytes, uint64_t{left} * last_splits * constants[2] * constants[3] * 4);
+  EXPECT_EQ(plan.part_bytes,
+            uint64_t{left} * last_splits * constants["kTileRows"] * constants["kTileOutputs"] * 4);
   EXPECT_FALSE(plan.reduce);
 }
 
@@ -126,21 +129,22 @@ TEST(TileChoice, TilesFillTheDevice) {
                                                  .rows = wanted.rows,
                                                  .inputs = wanted.inputs,
                                                  .outputs = wanted.outputs});
-    const std::vector<uint32_t>& constants = plan.multiply.pipeline.constants;
+    const KernelConstants& constants = plan.multiply.pipeline.constants;
     SCOPED_TRACE(::testing::Message()
                  << wanted.rows << " x " << wanted.outputs << " x " << wanted.inputs);
-    EXPECT_EQ(constants[2], wanted.tile_rows);
-    EXPECT_EQ(constants[3], wanted.tile_outputs);
-    EXPECT_EQ(constants[5], wanted.splits);
-    EXPECT_EQ(constants[12], wanted.ahead);
-    EXPECT_EQ(constants[16], wanted.round);
-    EXPECT_EQ(constants[7] % constants[9], 0u);  // parts consist of whole fragments
-    EXPECT_EQ(plan.gate_constant.has_value(), wanted.splits == 1);
+    EXPECT_EQ(constants["kTileRows"], wanted.tile_rows);
+    EXPECT_EQ(constants["kTileOutputs"], wanted.tile_outputs);
+    EXPECT_EQ(constants["kSplits"], wanted.splits);
+    EXPECT_EQ(constants["kAhead"], wanted.ahead);
+    EXPECT_EQ(constants["kUnrolledSteps"], wanted.round);
+    EXPECT_EQ(constants["kSubgroupOutputs"] % constants["kFragmentOutputs"],
+              0u);  // parts consist of whole fragments
+    EXPECT_EQ(plan.can_gate, wanted.splits == 1);
     ASSERT_EQ(plan.shared.has_value(), wanted.last_splits > 1);
-    if (plan.shared) check_shared(plan, 17, wanted.last_splits);
+    if (plan.shared) check_shared(plan, wanted.last_splits);
     if (wanted.round == 0) continue;
     EXPECT_EQ(wanted.round % wanted.ahead, 0u);
-    EXPECT_EQ(wanted.inputs % (constants[4] * wanted.round), 0u);
+    EXPECT_EQ(wanted.inputs % (constants["kTileInputs"] * wanted.round), 0u);
   }
 }
 
@@ -186,12 +190,12 @@ TEST(TileChoice, FragmentsDivideTheParts) {
   DeviceCaps caps = with_matrices(kTileDevices.front().caps);
   caps.limits.multiprocessors = 132;
   const auto fragment_outputs = [&](uint32_t rows, uint32_t outputs) {
-    const std::vector<uint32_t> constants =
+    const KernelConstants constants =
         choose_matmul(caps, tile_shape(WeightFormat::kF16, rows, outputs))
             .multiply.pipeline.constants;
-    EXPECT_EQ(constants[6] % constants[8], 0u) << rows;
-    EXPECT_EQ(constants[7] % constants[9], 0u) << rows;
-    return constants[9];
+    EXPECT_EQ(constants["kSubgroupRows"] % constants["kFragmentRows"], 0u) << rows;
+    EXPECT_EQ(constants["kSubgroupOutputs"] % constants["kFragmentOutputs"], 0u) << rows;
+    return constants["kFragmentOutputs"];
   };
   caps.coopmat_shapes = {half_fragments(), half_fragments(8)};
   EXPECT_EQ(fragment_outputs(64, 28672), 8u);
@@ -230,15 +234,15 @@ TEST(TileChoice, WeightsGoStraightIntoFragments) {
 
   const MatmulPlan gates = plan(WeightFormat::kQ4K, 64, 28672, 4096);
   const MatmulPlan split = plan(WeightFormat::kQ4K, 64, 4096, 14336);
-  EXPECT_EQ(gates.gate_constant, 8u);
+  EXPECT_TRUE(gates.can_gate);
   EXPECT_FALSE(gates.reduce.has_value());
   ASSERT_TRUE(split.reduce.has_value());
-  EXPECT_FALSE(split.gate_constant.has_value());
+  EXPECT_FALSE(split.can_gate);
   for (const MatmulPlan& each : {gates, split}) {
-    const auto& constants = each.multiply.pipeline.constants;
-    EXPECT_EQ(constants[0], 32 * constants[7]);
-    EXPECT_EQ(constants[3], constants[6] * constants[7]);
-    EXPECT_EQ(constants[5], each.multiply.groups.z);
+    const KernelConstants& constants = each.multiply.pipeline.constants;
+    EXPECT_EQ(constants.workgroup_size(), 32 * constants["kSubgroups"]);
+    EXPECT_EQ(constants["kTileOutputs"], constants["kSubgroupOutputs"] * constants["kSubgroups"]);
+    EXPECT_EQ(constants["kSplits"], each.multiply.groups.z);
     EXPECT_EQ(each.form, RowForm::kHalves);
   }
 }
@@ -276,25 +280,30 @@ TEST(TileChoice, ManyRowsGetWideTiles) {
            {kQ4K, 128, 28672, 4096, 128, 224, 1},    {kQ4K, 128, 4096, 14336, 128, 192, 6},
            {kQ4K, 256, 4096, 14336, 256, 128, 4},    {kQ4K, 2048, 28672, 4096, 256, 128, 1}}) {
     const MatmulPlan chosen = plan(wanted);
-    const std::vector<uint32_t>& constants = chosen.multiply.pipeline.constants;
+    const KernelConstants& constants = chosen.multiply.pipeline.constants;
     SCOPED_TRACE(::testing::Message()
                  << wanted.rows << " x " << wanted.outputs << " x " << wanted.inputs);
     ASSERT_TRUE(chosen.multiply.pipeline.kernel.starts_with("matmul_wide."));
-    EXPECT_EQ(constants[0], 32 * constants[8]);
-    EXPECT_EQ(constants[2], wanted.tile_rows);
-    EXPECT_EQ(constants[3], wanted.tile_outputs);
-    EXPECT_EQ(constants[4], wanted.splits);
-    EXPECT_EQ(constants[2] / constants[6] * (constants[3] / constants[7]), constants[8]);
-    EXPECT_LE((constants[2] + constants[3]) * 64 * 2, caps.limits.max_shared_bytes);
-    const bool whole = wanted.rows % constants[2] == 0 && wanted.outputs % constants[3] == 0;
-    const bool constant = whole && constants[3] > constants[2] && wanted.format == kF16;
-    EXPECT_EQ(constants[11], constant ? wanted.inputs : 0);
-    EXPECT_EQ(chosen.gate_constant, wanted.splits == 1 ? std::optional<size_t>(9) : std::nullopt);
+    EXPECT_EQ(constants.workgroup_size(), 32 * constants["kSubgroups"]);
+    EXPECT_EQ(constants["kTileRows"], wanted.tile_rows);
+    EXPECT_EQ(constants["kTileOutputs"], wanted.tile_outputs);
+    EXPECT_EQ(constants["kSplits"], wanted.splits);
+    EXPECT_EQ(constants["kTileRows"] / constants["kSubgroupRows"] *
+                  (constants["kTileOutputs"] / constants["kSubgroupOutputs"]),
+              constants["kSubgroups"]);
+    EXPECT_LE((constants["kTileRows"] + constants["kTileOutputs"]) * 64 * 2,
+              caps.limits.max_shared_bytes);
+    const bool whole = wanted.rows % constants["kTileRows"] == 0 &&
+                       wanted.outputs % constants["kTileOutputs"] == 0;
+    const bool constant =
+        whole && constants["kTileOutputs"] > constants["kTileRows"] && wanted.format == kF16;
+    EXPECT_EQ(constants["kInputs"], constant ? wanted.inputs : 0);
+    EXPECT_EQ(chosen.can_gate, wanted.splits == 1);
     ASSERT_EQ(chosen.shared.has_value(), wanted.last_splits > 1);
-    if (chosen.shared) check_shared(chosen, 5, wanted.last_splits);
+    if (chosen.shared) check_shared(chosen, wanted.last_splits);
     EXPECT_FALSE(chosen.rest.has_value());
   }
-  EXPECT_EQ(plan({kF16, 2000, 4096, 4096}).multiply.pipeline.constants[11], 0u);  // ragged
+  EXPECT_EQ(plan({kF16, 2000, 4096, 4096}).multiply.pipeline.constants["kInputs"], 0u);  // ragged
   const auto kernel = [&](const Case& wanted) { return plan(wanted).multiply.pipeline.kernel; };
   EXPECT_EQ(kernel({kF16, 2048, 4096, 4096 + 32}), "matmul_coopmat.f16");  // not whole steps
   caps.limits.max_shared_bytes = 32 * 1024;
@@ -319,8 +328,9 @@ TEST(TileChoice, SmallerTilesForTheRest) {
                                 .sibling_outputs = sibling_outputs});
   };
   const auto tile = [](const KernelPlan& kernel) {
-    const std::vector<uint32_t>& constants = kernel.pipeline.constants;
-    return std::array{constants[2], constants[3], constants[11]};  // and inputs of whole tiles
+    const KernelConstants& constants = kernel.pipeline.constants;
+    return std::array{constants["kTileRows"], constants["kTileOutputs"],
+                      constants["kInputs"]};  // and inputs of whole tiles
   };
   const auto groups = [](const KernelPlan& kernel) {
     return std::array{kernel.groups.x, kernel.groups.y, kernel.groups.z};
@@ -332,7 +342,7 @@ TEST(TileChoice, SmallerTilesForTheRest) {
   EXPECT_EQ(tile(whole.rest->multiply), (std::array{128u, 192u, 4096u}));
   EXPECT_EQ(groups(whole.rest->multiply), (std::array{2u, 64u, 1u}));
   EXPECT_EQ(whole.rest->first_output, 64u * 256);
-  EXPECT_EQ(whole.gate_constant, 9u);
+  EXPECT_TRUE(whole.can_gate);
   EXPECT_FALSE(whole.shared || whole.reduce);
 
   const MatmulPlan partly = plan(256, 28680);

@@ -1,0 +1,10 @@
+#ifndef HEARTH_PARAMS_FLOPS_CEILING_H
+#define HEARTH_PARAMS_FLOPS_CEILING_H
+#include "params/ceiling.h"
+
+HEARTH_CONSTANTS(FlopsCeiling)
+  HEARTH_WORKGROUP_SIZE
+  HEARTH_UINT(1, kChains, 8)
+HEARTH_CONSTANTS_END
+
+#endif
