@@ -41,12 +41,11 @@ Result<bool> chain_is_correct(Device& device, const Pipeline& pipeline) {
     const std::array<uint32_t, 3> distances = {1, params::kChainCheckGroup * 37,
                                                static_cast<uint32_t>(count / 2) + 7};
     recorder.dispatch({.pipeline = pipeline,
-                       .push = params::ChainCheck{.from = from.address(),
-                                                  .to = to.address(),
-                                                  .distance = distances[link % 3],
-                                                  .fresh = link / 2 % 2},
-                       .groups = {.x = groups},
-                       .accesses = {reads(from.all()), writes(to.all())}});
+                       .arguments = params::ChainCheck{.from = from.all(),
+                                                       .to = to.all(),
+                                                       .distance = distances[link % 3],
+                                                       .fresh = link / 2 % 2},
+                       .groups = {.x = groups}});
   }
   recorder.copy(buffers[kLinks % 2].all(), buffers[2].all());
   HEARTH_ASSIGN(const CommandBuffer commands, recorder.finish());

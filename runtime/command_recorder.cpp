@@ -160,7 +160,12 @@ void CommandRecorder::dispatch(const Dispatch& dispatch) {
   if (is_dry()) return;
   assert(!transfer_only_ && "kernels run on the compute queue");
   const bool chains = chain_.enabled() && dispatch.pipeline.chained() && !dispatch.lasting;
-  begin_command({dispatch.accesses.begin(), dispatch.accesses.size()},
+  constexpr size_t kMostOthers = 8;
+  std::array<Access, kMaxPushBytes / sizeof(uint64_t) + kMostOthers> accesses;
+  assert(dispatch.also.size() <= kMostOthers);
+  const auto end = std::ranges::copy(dispatch.arguments.accesses(), accesses.begin()).out;
+  const auto last = std::ranges::copy(dispatch.also, end).out;
+  begin_command({accesses.begin(), last},
                 dispatch.label.empty() ? dispatch.pipeline.name() : dispatch.label, kStageCompute,
                 chains);
   if (bound_ != dispatch.pipeline.handle()) {
@@ -168,7 +173,7 @@ void CommandRecorder::dispatch(const Dispatch& dispatch) {
     vkCmdBindPipeline(buffer_.handle_, VK_PIPELINE_BIND_POINT_COMPUTE, bound_);
   }
   std::array<std::byte, kPushBytes> bytes{};
-  std::memcpy(bytes.data(), dispatch.push.data.data(), dispatch.push.bytes);
+  std::ranges::copy(dispatch.arguments.bytes(), bytes.begin());
   ChainPush push;
   if (chains) {
     push = chain_.add(dispatch.groups.x * dispatch.groups.y * dispatch.groups.z);

@@ -1,14 +1,13 @@
 // Records commands once; the result can be submitted any number of times (queue.h). Hazards places
-// barriers according to the accesses that each command declares, so list every buffer that a kernel
-// accesses: an incomplete list is the only way to get a race.
+// barriers according to the accesses of each command, which follow from a kernel's arguments
+// (kernel_arguments.h). What a kernel accesses by other ways must be listed: an incomplete list is
+// the only way to get a race.
 //
 // A command buffer starts with a barrier against all earlier work on its queue and ends with one
 // that makes its writes visible to the host, so that submissions need no synchronization beyond
 // their order. One thread per recorder.
 #pragma once
 
-#include <array>
-#include <cstring>
 #include <initializer_list>
 #include <memory>
 #include <span>
@@ -18,6 +17,7 @@
 
 #include "runtime/chain.h"
 #include "runtime/hazards.h"
+#include "runtime/kernel_arguments.h"
 #include "runtime/result.h"
 #include "runtime/vulkan_handles.h"
 
@@ -60,26 +60,13 @@ struct GroupCount {
   bool operator==(const GroupCount&) const = default;
 };
 
-// Every device has this many bytes of push constants. The recorder uses the last ones.
-inline constexpr size_t kPushBytes = 128;
-inline constexpr size_t kMaxPushBytes = kPushBytes - sizeof(ChainPush);
-
-// The kernel's arguments: a plain struct of at most kMaxPushBytes.
-struct PushConstants {
-  template <class T>
-  PushConstants(const T& value) : bytes(sizeof(T)) {
-    static_assert(std::is_trivially_copyable_v<T> && sizeof(T) <= kMaxPushBytes);
-    std::memcpy(data.data(), &value, sizeof(T));
-  }
-  std::array<std::byte, kMaxPushBytes> data;
-  size_t bytes;
-};
-
 struct Dispatch {
   const Pipeline& pipeline;
-  PushConstants push;
+  KernelArguments arguments;
   GroupCount groups;
-  std::initializer_list<Access> accesses;
+  // What it accesses although no argument is a slice of it, such as memory whose addresses are in a
+  // buffer.
+  std::initializer_list<Access> also = {};
   // It changes what outlives the recording and must not run twice. No kernel of a chain may give up
   // waiting once it has run, so it waits at a barrier, and so does everything after it.
   bool lasting = false;

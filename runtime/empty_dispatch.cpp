@@ -12,8 +12,7 @@ namespace hearth {
 Status dispatch_empty(Device& device, const Pipeline& pipeline) {
   HEARTH_ASSIGN(CommandRecorder recorder,
                 CommandRecorder::begin(device, {.name = "empty dispatch"}));
-  recorder.dispatch(
-      {.pipeline = pipeline, .push = uint32_t{0}, .groups = {0, 0, 0}, .accesses = {}});
+  recorder.dispatch({.pipeline = pipeline, .arguments = uint32_t{0}, .groups = {0, 0, 0}});
   HEARTH_ASSIGN(const CommandBuffer commands, recorder.finish());
   return device.compute().run(commands);
 }

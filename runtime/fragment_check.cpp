@@ -55,10 +55,8 @@ Result<bool> product_is_correct(Device& device, const Pipeline& pipeline) {
   HEARTH_ASSIGN(CommandRecorder recorder, CommandRecorder::begin(device));
   recorder.dispatch(
       {.pipeline = pipeline,
-       .push =
-           params::FragmentLanes{.x = x.address(), .weight = weight.address(), .y = y.address()},
-       .groups = {.x = 1},
-       .accesses = {reads(x.all()), reads(weight.all()), writes(y.all())}});
+       .arguments = params::FragmentLanes{.x = x.all(), .weight = weight.all(), .y = y.all()},
+       .groups = {.x = 1}});
   HEARTH_ASSIGN(const CommandBuffer commands, recorder.finish());
   HEARTH_TRY(device.compute().run(commands));
   HEARTH_TRY(y.invalidate());

@@ -1,8 +1,8 @@
 // Specialization constants of a kernel: their values, in the order of their ids, and their names,
 // as declared in shaders/params/<kernel>.h. A value is made from the declared struct:
 //
-//   const KernelConstants constants = params::RmsNormConstants{.kWorkgroupSize = 256, .kResiduals =
-//   1};
+//   const KernelConstants constants =
+//       params::RmsNormConstants{.kWorkgroupSize = 256, .kResiduals = 1};
 //
 // From then on constants are known by name, so that code for several kernels, such as all products,
 // need not know which of them it has. Values compare by their words; the names follow from the

@@ -9,8 +9,6 @@
 namespace hearth {
 namespace {
 
-static_assert(sizeof(params::Attention) <= kMaxPushBytes);
-
 Status check(const AttentionShape& shape) {
   if (shape.head_size == 0 || shape.head_size % kHeadSizeUnit != 0 ||
       shape.head_size > kMaxHeadSize)
@@ -24,10 +22,6 @@ Status check(const AttentionShape& shape) {
                              "multiple of the second",
                              shape.heads, shape.kv_heads)};
   return {};
-}
-
-uint64_t address_or_zero(const BufferSlice& slice) {
-  return slice.buffer != nullptr ? slice.address() : 0;
 }
 
 // Rows from one partial sum to the next, or from one segment to the next.
@@ -80,12 +74,11 @@ uint32_t partials_after(const Attention& op) {
   return static_cast<uint32_t>(op.partials.offset - op.counts.offset);
 }
 
-// One of the two lists. Buffers an op does not use count as reads of another it does, because an
-// access list has a fixed length.
+// One of the two lists. Keys and values of the step are read by their distance from queries, and
+// partial results written by theirs from the counts.
 Status record_list(CommandRecorder& recorder, PipelineStore& pipelines, const KernelPlan& plan,
                    const Attention& op, const BufferSlice& items, bool splits) {
   HEARTH_ASSIGN(const Pipeline* pipeline, pipelines.get(attention_pipeline(plan, op)));
-  const bool quantized = op.shape.kv == KvFormat::kQ8_0;
   const RopeKv* const rope = op.rope;
   const bool norms = rope != nullptr && rope->shape.head_norms;
   const BufferSlice& q = rope != nullptr ? rope->q.slice : op.q;
@@ -94,36 +87,31 @@ Status record_list(CommandRecorder& recorder, PipelineStore& pipelines, const Ke
                                                      : q;
   const BufferSlice& q_norm = op.shape.sinks ? op.sinks : norms ? rope->q_norm : table;
   const BufferSlice& k_norm = norms ? rope->k_norm : table;
-  const params::Attention params{.q = q.address(),
-                                 .result = op.result.address(),
-                                 .keys = op.cache.keys.address(),
-                                 .values = op.cache.values.address(),
-                                 .key_scales = address_or_zero(op.cache.key_scales),
-                                 .value_scales = address_or_zero(op.cache.value_scales),
-                                 .block_tables = op.block_tables.address(),
-                                 .items = items.address(),
-                                 .counts = splits ? op.counts.address() : 0,
-                                 .table = table.address(),
-                                 .q_norm = q_norm.address(),
-                                 .k_norm = k_norm.address(),
-                                 .partials = splits ? partials_after(op) : 0,
-                                 .part_rows = rope != nullptr ? part_rows(*rope) : 0,
-                                 .window = op.window,
-                                 .soft_cap = op.soft_cap};
   const auto cached = [&](const BufferSlice& slice) {
     return rope != nullptr ? reads_writes(slice) : reads(slice);
   };
-  recorder.dispatch(
-      {.pipeline = *pipeline,
-       .push = params,
-       .groups = plan.groups,
-       .accesses = {
-           reads(q), reads(rope != nullptr ? rope->k.slice : q),
-           reads(rope != nullptr ? rope->v.slice : q), cached(op.cache.keys),
-           cached(op.cache.values), cached(quantized ? op.cache.key_scales : op.cache.keys),
-           cached(quantized ? op.cache.value_scales : op.cache.values), reads(op.block_tables),
-           reads(items), reads(table), reads(q_norm), reads(k_norm), writes(op.result),
-           writes(splits ? op.partials : op.result), writes(splits ? op.counts : op.result)}});
+  const params::Attention arguments{.q = q,
+                                    .result = op.result,
+                                    .keys = cached(op.cache.keys),
+                                    .values = cached(op.cache.values),
+                                    .key_scales = cached(op.cache.key_scales),
+                                    .value_scales = cached(op.cache.value_scales),
+                                    .block_tables = op.block_tables,
+                                    .items = items,
+                                    .counts = splits ? op.counts : BufferSlice{},
+                                    .table = table,
+                                    .q_norm = q_norm,
+                                    .k_norm = k_norm,
+                                    .partials = splits ? partials_after(op) : 0,
+                                    .part_rows = rope != nullptr ? part_rows(*rope) : 0,
+                                    .window = op.window,
+                                    .soft_cap = op.soft_cap};
+  recorder.dispatch({.pipeline = *pipeline,
+                     .arguments = arguments,
+                     .groups = plan.groups,
+                     .also = {reads(rope != nullptr ? rope->k.slice : q),
+                              reads(rope != nullptr ? rope->v.slice : q),
+                              splits ? writes(op.partials) : reads(q)}});
   return {};
 }
 

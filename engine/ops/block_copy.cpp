@@ -16,12 +16,11 @@ Status record_block_copy(CommandRecorder& recorder, PipelineStore& pipelines,
                              "are possible",
                              shape.pairs, shape.block_bytes, shape.planes)};
   HEARTH_ASSIGN(const Pipeline* pipeline, pipelines.get(plan.pipeline));
-  const params::BlockCopy params{.pairs = op.pairs.address(), .planes = op.planes.address()};
-  recorder.dispatch(
-      {.pipeline = *pipeline,
-       .push = params,
-       .groups = plan.groups,
-       .accesses = {reads(op.from), writes(op.to), reads(op.planes), reads(op.pairs)}});
+  const params::BlockCopy params{.pairs = op.pairs, .planes = op.planes};
+  recorder.dispatch({.pipeline = *pipeline,
+                     .arguments = params,
+                     .groups = plan.groups,
+                     .also = {reads(op.from), writes(op.to)}});
   return {};
 }
 

@@ -18,19 +18,15 @@ Status record_embed(CommandRecorder& recorder, PipelineStore& pipelines, const K
                     "fewer than 2^32 weights are possible",
                     shape.vocabulary, shape.width, format.name, format.block_weights)};
   HEARTH_ASSIGN(const Pipeline* pipeline, pipelines.get(plan.pipeline));
-  const params::Embed params{.ids = op.ids.address(),
-                             .sampled = op.sampled.address(),
-                             .weight = op.weight.address(),
-                             .y = op.y.address(),
+  const params::Embed params{.ids = op.ids,
+                             .sampled = op.sampled,
+                             .weight = op.weight,
+                             .y = op.y,
                              .width = shape.width,
                              .vocabulary = shape.vocabulary,
                              .scale = op.scale,
                              .first = op.first};
-  recorder.dispatch(
-      {.pipeline = *pipeline,
-       .push = params,
-       .groups = plan.groups,
-       .accesses = {reads(op.ids), reads(op.sampled), reads(op.weight), writes(op.y)}});
+  recorder.dispatch({.pipeline = *pipeline, .arguments = params, .groups = plan.groups});
   return {};
 }
 

@@ -79,15 +79,15 @@ Status record_expert_product(CommandRecorder& recorder, PipelineStore& pipelines
   const BufferSlice logits = rows.logits.value_or(tiles);
   const BufferSlice norm_weight = rows.norm ? rows.norm->weight : weights.matrices;
   const params::Experts params{
-      .weight = weights.stride_bytes != 0 ? weights.matrices.address() : table.address(),
-      .x = rows.x.address(),
-      .y = rows.y.address(),
-      .bias = bias.address(),
-      .tiles = tiles.address(),
-      .sources = sources.address(),
-      .scales = scales.address(),
-      .logits = logits.address(),
-      .norm_weight = norm_weight.address(),
+      .weight = weights.stride_bytes != 0 ? weights.matrices : table,
+      .x = rows.x,
+      .y = rows.sums ? reads_writes(rows.y) : writes(rows.y),
+      .bias = bias,
+      .tiles = routes ? writes(tiles) : reads(tiles),
+      .sources = sources,
+      .scales = routes ? writes(scales) : reads(scales),
+      .logits = logits,
+      .norm_weight = norm_weight,
       .weight_stride = weights.stride_bytes,
       .rows = rows.sums || product.all_rows ? shape.rows : plan.positions(),
       .inputs = inputs,
@@ -95,14 +95,10 @@ Status record_expert_product(CommandRecorder& recorder, PipelineStore& pipelines
       .row_pairs = rows.sources ? 0 : rows.row_pairs,
       .experts = shape.experts,
       .epsilon = rows.norm ? rows.norm->epsilon : 0};
-  recorder.dispatch(
-      {.pipeline = *pipeline,
-       .push = params,
-       .groups = product.kernel.groups,
-       .accesses = {reads(weights.matrices), reads(table), reads(bias),
-                    routes ? writes(tiles) : reads(tiles), reads(sources),
-                    routes ? writes(scales) : reads(scales), reads(logits), reads(norm_weight),
-                    reads(rows.x), rows.sums ? reads_writes(rows.y) : writes(rows.y)}});
+  recorder.dispatch({.pipeline = *pipeline,
+                     .arguments = params,
+                     .groups = product.kernel.groups,
+                     .also = {reads(weights.matrices)}});
   return {};
 }
 
@@ -131,12 +127,11 @@ Status record_experts(CommandRecorder& recorder, PipelineStore& pipelines, const
   if (plan.route) {
     HEARTH_ASSIGN(const Pipeline* route, pipelines.get(plan.route->pipeline));
     recorder.dispatch({.pipeline = *route,
-                       .push = params::Route{.logits = op.logits.address(),
-                                             .chosen = chosen.address(),
-                                             .weights = weights.address(),
-                                             .experts = shape.experts},
-                       .groups = plan.route->groups,
-                       .accesses = {reads(op.logits), writes(chosen), writes(weights)}});
+                       .arguments = params::Route{.logits = op.logits,
+                                                  .chosen = chosen,
+                                                  .weights = weights,
+                                                  .experts = shape.experts},
+                       .groups = plan.route->groups});
   }
 
   // Without groups, tile p is pair p.
@@ -149,30 +144,26 @@ Status record_experts(CommandRecorder& recorder, PipelineStore& pipelines, const
     pair_places = part(places.places);
     HEARTH_ASSIGN(const Pipeline* group, pipelines.get(plan.group->pipeline));
     recorder.dispatch({.pipeline = *group,
-                       .push = params::GroupExperts{.chosen = chosen.address(),
-                                                    .weights = weights.address(),
-                                                    .tiles = tiles.address(),
-                                                    .sources = sources->address(),
-                                                    .scales = scales.address(),
-                                                    .places = pair_places.address(),
-                                                    .pairs = shape.rows * shape.used,
-                                                    .row_pairs = shape.used,
-                                                    .tile_rows = plan.tile_rows,
-                                                    .tile_count = plan.tiles},
-                       .groups = plan.group->groups,
-                       .accesses = {reads(chosen), reads(weights), writes(tiles), writes(*sources),
-                                    writes(scales), writes(pair_places)}});
+                       .arguments = params::GroupExperts{.chosen = chosen,
+                                                         .weights = weights,
+                                                         .tiles = tiles,
+                                                         .sources = *sources,
+                                                         .scales = scales,
+                                                         .places = pair_places,
+                                                         .pairs = shape.rows * shape.used,
+                                                         .row_pairs = shape.used,
+                                                         .tile_rows = plan.tile_rows,
+                                                         .tile_count = plan.tiles},
+                       .groups = plan.group->groups});
   }
 
   BufferSlice x = op.x;
   if (plan.prepare) {
     x = part(places.prepared);
     HEARTH_ASSIGN(const Pipeline* prepare, pipelines.get(plan.prepare->pipeline));
-    recorder.dispatch(
-        {.pipeline = *prepare,
-         .push = params::HalfRows{.x = op.x.address(), .y = x.address(), .width = shape.width},
-         .groups = plan.prepare->groups,
-         .accesses = {reads(op.x), writes(x)}});
+    recorder.dispatch({.pipeline = *prepare,
+                       .arguments = params::HalfRows{.x = op.x, .y = x, .width = shape.width},
+                       .groups = plan.prepare->groups});
   }
   const BufferSlice hidden = part(places.hidden);
   ProductRows first{.x = x,
@@ -199,12 +190,10 @@ Status record_experts(CommandRecorder& recorder, PipelineStore& pipelines, const
   if (op.leaves_parts) return {};
   HEARTH_ASSIGN(const Pipeline* combine, pipelines.get(plan.combine->pipeline));
   recorder.dispatch({.pipeline = *combine,
-                     .push = params::CombineExperts{.x = results.address(),
-                                                    .places = pair_places.address(),
-                                                    .y = op.y.address(),
-                                                    .width = shape.width},
-                     .groups = plan.combine->groups,
-                     .accesses = {reads(results), reads(pair_places), reads_writes(op.y)}});
+                     .arguments =
+                         params::CombineExperts{
+                             .x = results, .places = pair_places, .y = op.y, .width = shape.width},
+                     .groups = plan.combine->groups});
   return {};
 }
 

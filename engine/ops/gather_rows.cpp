@@ -9,15 +9,12 @@ Status record_gather_rows(CommandRecorder& recorder, PipelineStore& pipelines,
   if (op.shape.width == 0 || op.shape.source_rows == 0)
     return Error{ErrorKind::kInvalid, "rows picked from an empty matrix"};
   HEARTH_ASSIGN(const Pipeline* pipeline, pipelines.get(plan.pipeline));
-  const params::GatherRows params{.x = op.x.address(),
-                                  .indices = op.indices.address(),
-                                  .y = op.y.address(),
+  const params::GatherRows params{.x = op.x,
+                                  .indices = op.indices,
+                                  .y = op.y,
                                   .width = op.shape.width,
                                   .source_rows = op.shape.source_rows};
-  recorder.dispatch({.pipeline = *pipeline,
-                     .push = params,
-                     .groups = plan.groups,
-                     .accesses = {reads(op.x), reads(op.indices), writes(op.y)}});
+  recorder.dispatch({.pipeline = *pipeline, .arguments = params, .groups = plan.groups});
   return {};
 }
 

@@ -18,16 +18,13 @@ Status record_keep_hidden(CommandRecorder& recorder, PipelineStore& pipelines,
                           const KernelPlan& plan, const KeepHidden& op) {
   HEARTH_TRY(check_hidden_shape(op.shape));
   HEARTH_ASSIGN(const Pipeline* pipeline, pipelines.get(plan.pipeline));
-  const params::KeepHidden params{.x = op.x.address(),
-                                  .places = op.places.address(),
-                                  .pages = op.pages.table.address(),
+  const params::KeepHidden params{.x = op.x,
+                                  .places = op.places,
+                                  .pages = op.pages.table,
                                   .width = op.shape.width,
                                   .slot_pages = op.pages.slot_pages};
   // The table stands for the pages, which have no buffer of their own here.
-  recorder.dispatch({.pipeline = *pipeline,
-                     .push = params,
-                     .groups = plan.groups,
-                     .accesses = {reads(op.x), reads(op.places), writes(op.pages.table)}});
+  recorder.dispatch({.pipeline = *pipeline, .arguments = params, .groups = plan.groups});
   return {};
 }
 
@@ -35,17 +32,13 @@ Status record_compare_hidden(CommandRecorder& recorder, PipelineStore& pipelines
                              const KernelPlan& plan, const CompareHidden& op) {
   HEARTH_TRY(check_hidden_shape(op.shape));
   HEARTH_ASSIGN(const Pipeline* pipeline, pipelines.get(plan.pipeline));
-  const params::CompareHidden params{.x = op.x.address(),
-                                     .comparisons = op.comparisons.address(),
-                                     .pages = op.pages.table.address(),
-                                     .similarity = op.similarity.address(),
+  const params::CompareHidden params{.x = op.x,
+                                     .comparisons = op.comparisons,
+                                     .pages = op.pages.table,
+                                     .similarity = op.similarity,
                                      .width = op.shape.width,
                                      .slot_pages = op.pages.slot_pages};
-  recorder.dispatch({.pipeline = *pipeline,
-                     .push = params,
-                     .groups = plan.groups,
-                     .accesses = {reads(op.x), reads(op.comparisons), reads(op.pages.table),
-                                  writes(op.similarity)}});
+  recorder.dispatch({.pipeline = *pipeline, .arguments = params, .groups = plan.groups});
   return {};
 }
 

@@ -80,16 +80,18 @@ Status dispatch(CommandRecorder& recorder, PipelineStore& pipelines, const Matmu
   const bool shared = shares_tiles(plan, op);
   const BufferSlice parts = shared ? op.scratch->slice(plan.prepared_bytes, plan.part_bytes) : y;
   const BufferSlice norm_weight = norm ? norm->weight : op.norm_weight.value_or(op.weight);
-  const params::Matmul params{.weight = op.weight.address(),
-                              .x = x.address(),
-                              .y = y.address(),
-                              .bias = op.bias ? op.bias->address() : 0,
-                              .residual = op.residual ? op.residual->address() : 0,
-                              .norm_weight = norm_weight.address(),
-                              .counts = shared ? op.counts->address() : 0,
-                              .tail_partials = shared ? parts.address() : 0,
-                              .norm_state = norm ? norm->state.address() : 0,
-                              .prescaled = norm ? norm->rows.address() : 0,
+  Access norm_state;
+  if (norm) norm_state = op.norm_after ? reads_writes(norm->state) : reads(norm->state);
+  const params::Matmul params{.weight = op.weight,
+                              .x = x,
+                              .y = written,
+                              .bias = op.bias,
+                              .residual = op.residual,
+                              .norm_weight = norm_weight,
+                              .counts = shared ? op.counts : std::nullopt,
+                              .tail_partials = shared ? std::optional(parts) : std::nullopt,
+                              .norm_state = norm_state,
+                              .prescaled = op.norm_after ? std::optional(norm->rows) : std::nullopt,
                               .rows = op.shape.rows,
                               .inputs = op.shape.inputs,
                               .outputs = op.shape.outputs,
@@ -98,15 +100,7 @@ Status dispatch(CommandRecorder& recorder, PipelineStore& pipelines, const Matmu
                               .whole_tiles = shared ? plan.shared->whole_tiles : 0,
                               .partial_stride = partial_stride,
                               .first_output = first_output};
-  recorder.dispatch(
-      {.pipeline = *pipeline,
-       .push = params,
-       .groups = kernel.groups,
-       .accesses = {reads(op.weight), reads(x), written, reads(op.bias.value_or(op.weight)),
-                    reads(op.residual.value_or(x)), reads(norm_weight),
-                    shared ? writes(parts) : written, shared ? writes(*op.counts) : written,
-                    op.norm_after ? reads_writes(norm->state) : reads(norm ? norm->state : x),
-                    op.norm_after ? writes(norm->rows) : written}});
+  recorder.dispatch({.pipeline = *pipeline, .arguments = params, .groups = kernel.groups});
   return {};
 }
 
@@ -117,10 +111,8 @@ Status record_prepare(CommandRecorder& recorder, PipelineStore& pipelines, const
   HEARTH_ASSIGN(const Pipeline* pipeline, pipelines.get(plan.prepare->pipeline));
   recorder.dispatch(
       {.pipeline = *pipeline,
-       .push =
-           params::HalfRows{.x = op.x.address(), .y = prepared.address(), .width = op.shape.inputs},
-       .groups = plan.prepare->groups,
-       .accesses = {reads(op.x), writes(prepared)}});
+       .arguments = params::HalfRows{.x = op.x, .y = prepared, .width = op.shape.inputs},
+       .groups = plan.prepare->groups});
   return {};
 }
 

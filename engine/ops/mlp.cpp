@@ -24,15 +24,9 @@ Status record_mlp(CommandRecorder& recorder, PipelineStore& pipelines, const Ker
         ErrorKind::kInvalid,
         fmt::format("MLP activation of width {} with rows {} floats apart", width, stride)};
   HEARTH_ASSIGN(const Pipeline* pipeline, pipelines.get(plan.pipeline));
-  const params::MlpActivation params{.gate = op.gate.address(),
-                                     .up = op.up.address(),
-                                     .y = op.y.address(),
-                                     .width = width,
-                                     .stride = stride};
-  recorder.dispatch({.pipeline = *pipeline,
-                     .push = params,
-                     .groups = plan.groups,
-                     .accesses = {reads(op.gate), reads(op.up), writes(op.y)}});
+  const params::MlpActivation params{
+      .gate = op.gate, .up = op.up, .y = op.y, .width = width, .stride = stride};
+  recorder.dispatch({.pipeline = *pipeline, .arguments = params, .groups = plan.groups});
   return {};
 }
 

@@ -15,21 +15,16 @@ Status record_rms_norm(CommandRecorder& recorder, PipelineStore& pipelines, cons
   HEARTH_ASSIGN(const Pipeline* pipeline, pipelines.get(info));
   const BufferSlice residual = add ? op.residual : op.x;
   const params::RmsNorm params{
-      .x = op.x.address(),
-      .residual = residual.address(),
-      .weight = op.weight.address(),
-      .y = op.y.address(),
-      .scales = op.scales ? op.scales->address() : 0,
+      .x = add ? reads_writes(op.x) : reads(op.x),
+      .residual = residual,
+      .weight = op.weight,
+      .y = op.y,
+      .scales = op.scales,
       .width = op.shape.width,
       .residual_stride = op.residual_stride == 0 ? op.shape.width : op.residual_stride,
       .partial_stride = op.partial_stride,
       .epsilon = op.epsilon};
-  recorder.dispatch(
-      {.pipeline = *pipeline,
-       .push = params,
-       .groups = plan.groups,
-       .accesses = {add ? reads_writes(op.x) : reads(op.x), reads(residual), reads(op.weight),
-                    writes(op.y), op.scales ? writes(*op.scales) : reads(op.weight)}});
+  recorder.dispatch({.pipeline = *pipeline, .arguments = params, .groups = plan.groups});
   return {};
 }
 

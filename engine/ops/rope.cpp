@@ -7,8 +7,6 @@
 namespace hearth {
 namespace {
 
-static_assert(sizeof(params::RopeKv) <= kMaxPushBytes);
-
 uint32_t stride_of(const HeadRows& rows, uint32_t width) {
   return rows.stride == 0 ? width : rows.stride;
 }
@@ -83,28 +81,21 @@ Status record_rope_kv(CommandRecorder& recorder, PipelineStore& pipelines, const
   const BufferSlice value_scales = scales ? op.cache.value_scales : op.cache.values;
   const BufferSlice q_norm = shape.head_norms ? op.q_norm : op.table;
   const BufferSlice k_norm = shape.head_norms ? op.k_norm : op.table;
-  const params::RopeKv params{.q = op.q.slice.address(),
-                              .k = op.k.slice.address(),
-                              .v = op.v.slice.address(),
-                              .q_out = op.q_out.slice.address(),
-                              .q_norm = q_norm.address(),
-                              .k_norm = k_norm.address(),
-                              .table = op.table.address(),
-                              .keys = op.cache.keys.address(),
-                              .values = op.cache.values.address(),
-                              .key_scales = key_scales.address(),
-                              .value_scales = value_scales.address(),
-                              .sequences = op.sequences.address(),
-                              .row_sequences = op.row_sequences.address(),
-                              .block_tables = op.block_tables.address()};
-  recorder.dispatch(
-      {.pipeline = *pipeline,
-       .push = params,
-       .groups = plan.groups,
-       .accesses = {reads(op.q.slice), reads(op.k.slice), reads(op.v.slice), writes(op.q_out.slice),
-                    reads(q_norm), reads(k_norm), reads(op.table), writes(op.cache.keys),
-                    writes(op.cache.values), writes(key_scales), writes(value_scales),
-                    reads(op.sequences), reads(op.row_sequences), reads(op.block_tables)}});
+  const params::RopeKv params{.q = op.q.slice,
+                              .k = op.k.slice,
+                              .v = op.v.slice,
+                              .q_out = op.q_out.slice,
+                              .q_norm = q_norm,
+                              .k_norm = k_norm,
+                              .table = op.table,
+                              .keys = op.cache.keys,
+                              .values = op.cache.values,
+                              .key_scales = key_scales,
+                              .value_scales = value_scales,
+                              .sequences = op.sequences,
+                              .row_sequences = op.row_sequences,
+                              .block_tables = op.block_tables};
+  recorder.dispatch({.pipeline = *pipeline, .arguments = params, .groups = plan.groups});
   return {};
 }
 

@@ -15,9 +15,6 @@
 namespace hearth {
 namespace {
 
-static_assert(sizeof(params::SampleScan) <= kMaxPushBytes);
-static_assert(sizeof(params::SampleStages) <= kMaxPushBytes);
-
 constexpr uint32_t kMaxRows = 65535;  // workgroups in y that every device can dispatch
 
 // A finite number from `least` to `most`.
@@ -182,82 +179,68 @@ Status record_sampling(CommandRecorder& recorder, PipelineStore& pipelines,
   const BufferSlice& step_ids = op.shape.extras ? op.step_ids : op.rows;
   const BufferSlice& words = op.shape.extras ? op.words : op.rows;
 
-  const params::SampleScan scan_params{.logits = op.logits.address(),
-                                       .rows = op.rows.address(),
-                                       .biases = op.biases.address(),
-                                       .history_lengths = op.history_lengths.address(),
-                                       .history = op.history.address(),
-                                       .chunks = chunks.address(),
-                                       .segments = segments.address(),
-                                       .tallies = tallies.address(),
-                                       .counts = op.counts.address(),
-                                       .ids = op.ids.address(),
-                                       .results = op.results.address(),
-                                       .step_ids = step_ids.address(),
+  const params::SampleScan scan_params{.logits = op.logits,
+                                       .rows = op.rows,
+                                       .biases = op.biases,
+                                       .history_lengths = op.history_lengths,
+                                       .history = op.history,
+                                       .chunks = chunks,
+                                       .segments = segments,
+                                       .tallies = tallies,
+                                       .counts = op.counts,
+                                       .ids = op.ids,
+                                       .results = op.results,
+                                       .step_ids = step_ids,
                                        .words = words_after(op),
                                        .vocab = op.shape.vocab,
                                        .history_capacity = op.history_capacity,
                                        .tally_words = plan.tally_words};
-  recorder.dispatch(
-      {.pipeline = *scan,
-       .push = scan_params,
-       .groups = plan.scan.groups,
-       .accesses = {reads_writes(op.logits), reads(op.rows), reads(op.biases),
-                    reads(op.history_lengths), reads(op.history), writes(chunks), writes(segments),
-                    writes(tallies), reads_writes(op.counts), writes(op.ids), writes(op.results),
-                    reads(step_ids), reads(words)},
-       .lasting = !plan.pick});
+  recorder.dispatch({.pipeline = *scan,
+                     .arguments = scan_params,
+                     .groups = plan.scan.groups,
+                     .also = {reads(words)},
+                     .lasting = !plan.pick});
   if (!plan.pick) return {};
 
   HEARTH_ASSIGN(const Pipeline* pick, pipelines.get(plan.pick->pipeline));
-  const params::SamplePick pick_params{.logits = op.logits.address(),
-                                       .rows = op.rows.address(),
-                                       .history_lengths = op.history_lengths.address(),
-                                       .history = op.history.address(),
-                                       .chunks = chunks.address(),
-                                       .segments = segments.address(),
-                                       .tallies = tallies.address(),
-                                       .ids = op.ids.address(),
-                                       .results = op.results.address(),
-                                       .top = op.top.address(),
+  const params::SamplePick pick_params{.logits = op.logits,
+                                       .rows = op.rows,
+                                       .history_lengths = op.history_lengths,
+                                       .history = op.history,
+                                       .chunks = chunks,
+                                       .segments = segments,
+                                       .tallies = tallies,
+                                       .ids = op.ids,
+                                       .results = op.results,
+                                       .top = op.top,
                                        .vocab = op.shape.vocab,
                                        .history_capacity = op.history_capacity,
                                        .chunk_count = plan.chunks,
                                        .chunk_tokens = plan.chunk_tokens,
                                        .segment_count = plan.segments};
   recorder.dispatch(
-      {.pipeline = *pick,
-       .push = pick_params,
-       .groups = plan.pick->groups,
-       .accesses = {reads(op.logits), reads(op.rows), reads_writes(op.history_lengths),
-                    reads_writes(op.history), reads(chunks), reads(segments), reads_writes(tallies),
-                    writes(op.ids), writes(op.results), writes(op.top)},
-       .lasting = true});
+      {.pipeline = *pick, .arguments = pick_params, .groups = plan.pick->groups, .lasting = true});
   if (!plan.stages) return {};
 
   HEARTH_ASSIGN(const Pipeline* stages, pipelines.get(plan.stages->pipeline));
-  const params::SampleStages stages_params{.logits = op.logits.address(),
-                                           .rows = op.rows.address(),
-                                           .words = op.words.address(),
-                                           .history_lengths = op.history_lengths.address(),
-                                           .history = op.history.address(),
-                                           .chunks = chunks.address(),
-                                           .segments = segments.address(),
-                                           .mirostat = op.mirostat.address(),
-                                           .mirostat_rows = op.mirostat_rows.address(),
-                                           .ids = op.ids.address(),
-                                           .results = op.results.address(),
+  const params::SampleStages stages_params{.logits = op.logits,
+                                           .rows = op.rows,
+                                           .words = op.words,
+                                           .history_lengths = op.history_lengths,
+                                           .history = op.history,
+                                           .chunks = chunks,
+                                           .segments = segments,
+                                           .mirostat = op.mirostat,
+                                           .mirostat_rows = op.mirostat_rows,
+                                           .ids = op.ids,
+                                           .results = op.results,
                                            .vocab = op.shape.vocab,
                                            .history_capacity = op.history_capacity,
                                            .chunk_count = plan.chunks,
                                            .segment_count = plan.segments};
   recorder.dispatch({.pipeline = *stages,
-                     .push = stages_params,
+                     .arguments = stages_params,
                      .groups = plan.stages->groups,
-                     .accesses = {reads(op.logits), reads(op.rows), reads(op.words),
-                                  reads_writes(op.history_lengths), reads_writes(op.history),
-                                  reads(chunks), reads(segments), reads_writes(op.mirostat),
-                                  writes(op.mirostat_rows), writes(op.ids), writes(op.results)},
                      .lasting = true});
   return {};
 }
@@ -268,17 +251,13 @@ Status record_history_commits(CommandRecorder& recorder, PipelineStore& pipeline
     return Error{ErrorKind::kInvalid, fmt::format("a list of {} bytes is too short for {} commits",
                                                   op.commits.bytes, plan.groups.x)};
   HEARTH_ASSIGN(const Pipeline* pipeline, pipelines.get(plan.pipeline));
-  const params::CommitHistory params{.commits = op.commits.address(),
-                                     .words = op.words.address(),
-                                     .history_lengths = op.history_lengths.address(),
-                                     .history = op.history.address(),
+  const params::CommitHistory params{.commits = op.commits,
+                                     .words = op.words,
+                                     .history_lengths = op.history_lengths,
+                                     .history = op.history,
                                      .history_capacity = op.history_capacity};
-  recorder.dispatch({.pipeline = *pipeline,
-                     .push = params,
-                     .groups = plan.groups,
-                     .accesses = {reads(op.commits), reads(op.words),
-                                  reads_writes(op.history_lengths), reads_writes(op.history)},
-                     .lasting = true});
+  recorder.dispatch(
+      {.pipeline = *pipeline, .arguments = params, .groups = plan.groups, .lasting = true});
   return {};
 }
 
@@ -290,15 +269,11 @@ Status record_mix_logits(CommandRecorder& recorder, PipelineStore& pipelines,
     return Error{ErrorKind::kInvalid, fmt::format("a buffer for mixing {} rows of {} is too small",
                                                   op.shape.rows, op.shape.vocab)};
   HEARTH_ASSIGN(const Pipeline* pipeline, pipelines.get(plan.pipeline));
-  const params::MixLogits params{.logits = op.logits.address(),
-                                 .other_logits = op.other_logits.address(),
-                                 .rows = op.rows.address(),
+  const params::MixLogits params{.logits = op.logits,
+                                 .other_logits = op.other_logits,
+                                 .rows = op.rows,
                                  .vocab = op.shape.vocab};
-  recorder.dispatch(
-      {.pipeline = *pipeline,
-       .push = params,
-       .groups = plan.groups,
-       .accesses = {reads_writes(op.logits), reads(op.other_logits), reads(op.rows)}});
+  recorder.dispatch({.pipeline = *pipeline, .arguments = params, .groups = plan.groups});
   return {};
 }
 

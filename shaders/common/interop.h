@@ -1,15 +1,18 @@
 // Macros that let GLSL and C++ read the same header. A kernel's arguments are declared once, in
 // params/<kernel>.h:
 //
-//   HEARTH_PARAMS(RmsNorm)
-//     address input;  // [rows, width] f32
+//   HEARTH_PARAMS(GatherRows)
+//     reads_address x;   // [source_rows, width] f32
+//     writes_address y;  // [rows, width] f32
 //     uint width;
 //   HEARTH_PARAMS_END
 //
-// C++ sees a struct hearth::params::RmsNorm; GLSL sees a push constant block named `params`, which ends
-// with a ChainPush (runtime/chain.h) that the recorder fills in. Members are 4- and 8-byte scalars, which
-// both languages lay out alike, and take at most 112 bytes. HEARTH_STRUCT does the same for structs in
-// buffers, HEARTH_CONSTANT for numbers that both sides need.
+// GLSL sees a push constant block named `params`, in which buffers are addresses and which ends with a
+// ChainPush (runtime/chain.h) that the recorder fills in. C++ sees a struct hearth::params::GatherRows, in
+// which buffers are slices; runtime/kernel_arguments.h makes push constants and accesses of it. Of buffers the
+// kernel says what it does with them: updates_address is for those that it both reads and writes. Other members
+// are 4- and 8-byte numbers; all together take at most 112 bytes. HEARTH_STRUCT declares structs in buffers,
+// HEARTH_CONSTANT numbers that both sides need.
 //
 // A kernel's specialization constants are declared in the same file, with their ids and defaults:
 //
@@ -30,9 +33,14 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "runtime/kernel_arguments.h"
+
 namespace hearth::params {
 using uint = std::uint32_t;
-using address = std::uint64_t;  // of a buffer on the device
+using address = std::uint64_t;  // of a buffer on the device, in a struct
+using reads_address = BufferArgument<AccessMode::kRead>;
+using writes_address = BufferArgument<AccessMode::kWrite>;
+using updates_address = BufferArgument<AccessMode::kReadWrite>;
 
 // How C++ finds a declared constant by its id.
 template <uint id>
@@ -75,6 +83,9 @@ struct DeclaredConstant {
 #else
 
 #define address uint64_t
+#define reads_address address
+#define writes_address address
+#define updates_address address
 #define HEARTH_PARAMS(name) layout(push_constant, std430) uniform name {
 #define HEARTH_PARAMS_END \
   layout(offset = 112) address chain_counter; \

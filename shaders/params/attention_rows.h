@@ -7,14 +7,14 @@
 HEARTH_CONSTANTS(AttentionRows)
   HEARTH_WORKGROUP_SIZE
   HEARTH_UINT(1, kSubgroupSize, 32)
-  HEARTH_UINT(2, kSubgroups, 4)  // per workgroup
+  HEARTH_UINT(2, kSubgroups, 4)     // per workgroup
   HEARTH_UINT(3, kHeadSize, 128)
-  HEARTH_UINT(4, kRows, 4)  // query rows per workgroup
+  HEARTH_UINT(4, kRows, 4)          // query rows per workgroup
   HEARTH_UINT(5, kStreamLanes, 16)  // lanes per stream, a power of two
-  HEARTH_UINT(6, kRun, 8)  // keys whose loads a stream issues together
+  HEARTH_UINT(6, kRun, 8)           // keys whose loads a stream issues together
   HEARTH_UINT(7, kDoubleBuffer, 0)  // 1: the next run is loaded while one is used
   HEARTH_OPTIONAL_FROM(8)
-  HEARTH_UINT(8, kForm, 0)  // of the result (common/row_form.glsl)
+  HEARTH_UINT(8, kForm, 0)          // of the result (common/row_form.glsl)
   HEARTH_UINT(9, kHeads, 1)
   HEARTH_UINT(10, kKvHeads, 1)
   HEARTH_FLOAT(11, kScale, 1.0f)

@@ -20,8 +20,8 @@ HEARTH_STRUCT_END
 HEARTH_CONSTANT(kNoBlock, 0xffffffffu)
 
 HEARTH_PARAMS(BlockCopy)
-  address pairs;   // [pairs] CopyPair
-  address planes;  // [planes] CopyPlane
+  reads_address pairs;   // [pairs] CopyPair
+  reads_address planes;  // [planes] CopyPlane
 HEARTH_PARAMS_END
 
 HEARTH_CONSTANTS(BlockCopy)

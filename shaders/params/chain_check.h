@@ -6,10 +6,10 @@ HEARTH_CONSTANT(kChainCheckGroup, 64)  // invocations per workgroup
 
 // to[i] = from[(i + distance) % n] + 1, n = kChainCheckGroup * workgroups
 HEARTH_PARAMS(ChainCheck)
-  address from;  // [n] f32
-  address to;    // [n] f32
+  reads_address from;  // [n] f32
+  writes_address to;   // [n] f32
   uint distance;
-  uint fresh;  // 1: waits and reads as kernels with fresh views do
+  uint fresh;          // 1: waits and reads as kernels with fresh views do
 HEARTH_PARAMS_END
 
 #endif

@@ -4,11 +4,11 @@
 #include "params/hidden_rows.h"
 
 HEARTH_PARAMS(CompareHidden)
-  address x;            // [rows, width] f32
-  address comparisons;  // [comparisons] HiddenComparison
-  address pages;        // [slots, slot_pages] address of a page, [kHiddenPageTokens, width] f16
-  address similarity;   // [comparisons, kComparisonParts] f32
-  uint width;           // a multiple of 8
+  reads_address x;            // [rows, width] f32
+  reads_address comparisons;  // [comparisons] HiddenComparison
+  reads_address pages;        // [slots, slot_pages] address of a page, [kHiddenPageTokens, width] f16
+  writes_address similarity;  // [comparisons, kComparisonParts] f32
+  uint width;                 // a multiple of 8
   uint slot_pages;
 HEARTH_PARAMS_END
 

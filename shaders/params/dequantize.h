@@ -3,8 +3,8 @@
 #include "common/interop.h"
 
 HEARTH_PARAMS(Dequantize)
-  address weight;  // [rows, cols] in the kernel's weight format, device layout
-  address y;       // [rows, cols] f32
+  reads_address weight;  // [rows, cols] in the kernel's weight format, device layout
+  writes_address y;      // [rows, cols] f32
   uint rows;
   uint cols;
 HEARTH_PARAMS_END

@@ -6,15 +6,15 @@
 HEARTH_CONSTANT(kSampledId, 0x80000000u)
 
 HEARTH_PARAMS(Embed)
-  address ids;      // [rows] u32
-  address sampled;  // u32
-  address weight;   // [vocabulary, width] in the kernel's weight format, device layout: of the ids
-                    // first .. first + vocabulary - 1
-  address y;        // [rows, width] f32
+  reads_address ids;      // [rows] u32
+  reads_address sampled;  // u32
+  reads_address weight;   // [vocabulary, width] in the kernel's weight format, device layout: of the ids
+                          // first .. first + vocabulary - 1
+  writes_address y;       // [rows, width] f32
   uint width;
   uint vocabulary;
   float scale;
-  uint first;  // the id of the table's first row
+  uint first;             // the id of the table's first row
 HEARTH_PARAMS_END
 
 HEARTH_CONSTANTS(Embed)

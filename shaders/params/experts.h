@@ -21,23 +21,23 @@ HEARTH_CONSTANT(kGateLimited, 3u)
 // With kGateSilu, gate(g, u) = silu(g) * u; with kGateLimited
 //   gate(g, u) = min(g, 7) * sigmoid(1.702 * min(g, 7)) * (clamp(u, -7, 7) + 1)
 HEARTH_PARAMS(Experts)
-  address weight;   // the first expert's matrix, [outputs, inputs] in the kernel's weight format, device
-                    // layout; if weight_stride is 0, [experts] u64: where each expert's matrix is
-  address x;        // [rows, inputs] f32, or f16 as half_rows writes it
-  address y;        // [positions, outputs] f32; with gates [positions, outputs / 2], f32 or f16
-  address bias;     // [experts, outputs] f32
-  address tiles;    // [tiles] u32: the expert of each tile, or kNoExpert. Written with kRouteUsed
-  address sources;  // [positions] u32: the row of x of each position; only if row_pairs is 0
-  address scales;   // [positions] f32. Written with kRouteUsed, as route.comp says
-  address logits;   // [rows, experts] f32; only with kRouteUsed
-  address norm_weight;     // [inputs] f32; only with kNorm
-  uint64_t weight_stride;  // bytes from expert to expert
-  uint rows;        // positions
+  reads_address weight;       // the first expert's matrix, [outputs, inputs] in the kernel's weight format, device
+                              // layout; if weight_stride is 0, [experts] u64: where each expert's matrix is
+  reads_address x;            // [rows, inputs] f32, or f16 as half_rows writes it
+  updates_address y;          // [positions, outputs] f32; with gates [positions, outputs / 2], f32 or f16
+  reads_address bias;         // [experts, outputs] f32
+  updates_address tiles;      // [tiles] u32: the expert of each tile, or kNoExpert. Written with kRouteUsed
+  reads_address sources;      // [positions] u32: the row of x of each position; only if row_pairs is 0
+  updates_address scales;     // [positions] f32. Written with kRouteUsed, as route.comp says
+  reads_address logits;       // [rows, experts] f32; only with kRouteUsed
+  reads_address norm_weight;  // [inputs] f32; only with kNorm
+  uint64_t weight_stride;     // bytes from expert to expert
+  uint rows;                  // positions
   uint inputs;
   uint outputs;
-  uint row_pairs;   // position p has row p / row_pairs of x; 0: sources[p]
-  uint experts;     // only with kRouteUsed
-  float epsilon;    // only with kNorm
+  uint row_pairs;             // position p has row p / row_pairs of x; 0: sources[p]
+  uint experts;               // only with kRouteUsed
+  float epsilon;              // only with kNorm
 HEARTH_PARAMS_END
 
 #endif

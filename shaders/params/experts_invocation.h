@@ -5,7 +5,7 @@
 HEARTH_CONSTANTS(ExpertsInvocation)
   HEARTH_WORKGROUP_SIZE
   HEARTH_UINT(1, kEpilogue, 0)  // a sum of epilogue.h
-  HEARTH_UINT(2, kRows, 1)  // positions per tile
+  HEARTH_UINT(2, kRows, 1)      // positions per tile
   HEARTH_UINT(3, kGate, kGateNone)
 HEARTH_CONSTANTS_END
 

@@ -4,9 +4,9 @@
 
 // y[r, n] = sum over k of weight[n, k] * x[r, k], 16 rows, 8 outputs, 16 inputs.
 HEARTH_PARAMS(FragmentLanes)
-  address x;       // [16, 16] f16
-  address weight;  // [8, 16] f16
-  address y;       // [16, 8] f32
+  reads_address x;       // [16, 16] f16
+  reads_address weight;  // [8, 16] f16
+  writes_address y;      // [16, 8] f32
 HEARTH_PARAMS_END
 
 #endif

@@ -4,9 +4,9 @@
 #include "params/step.h"
 
 HEARTH_PARAMS(GatherRows)
-  address x;        // [source_rows, width] f32
-  address indices;  // [rows] u32
-  address y;        // [rows, width] f32
+  reads_address x;        // [source_rows, width] f32
+  reads_address indices;  // [rows] u32
+  writes_address y;       // [rows, width] f32
   uint width;
   uint source_rows;
 HEARTH_PARAMS_END

@@ -4,16 +4,16 @@
 #include "params/expert_tiles.h"
 
 HEARTH_PARAMS(GroupExperts)
-  address chosen;   // [pairs] u32: the expert of each pair
-  address weights;  // [pairs] f32
-  address tiles;    // [tile_count] u32: the expert of each tile, or kNoExpert
-  address sources;  // [positions] u32: the row of x of each position
-  address scales;   // [positions] f32: the weight of each position, 0 for padding
-  address places;   // [pairs] u32: the position of each pair
+  reads_address chosen;    // [pairs] u32: the expert of each pair
+  reads_address weights;   // [pairs] f32
+  writes_address tiles;    // [tile_count] u32: the expert of each tile, or kNoExpert
+  writes_address sources;  // [positions] u32: the row of x of each position
+  writes_address scales;   // [positions] f32: the weight of each position, 0 for padding
+  writes_address places;   // [pairs] u32: the position of each pair
   uint pairs;
-  uint row_pairs;   // pairs of a row
+  uint row_pairs;          // pairs of a row
   uint tile_rows;
-  uint tile_count;  // room for tiles; positions = tile_count * tile_rows
+  uint tile_count;         // room for tiles; positions = tile_count * tile_rows
 HEARTH_PARAMS_END
 
 HEARTH_CONSTANTS(GroupExperts)

@@ -3,8 +3,8 @@
 #include "common/interop.h"
 
 HEARTH_PARAMS(HalfRows)
-  address x;  // [rows, width] f32
-  address y;  // [rows, width] f16
+  reads_address x;   // [rows, width] f32
+  writes_address y;  // [rows, width] f16
   uint width;
 HEARTH_PARAMS_END
 

@@ -3,10 +3,10 @@
 #include "common/interop.h"
 
 HEARTH_PARAMS(CommitHistory)
-  address commits;          // [commits] HistoryCommit
-  address words;            // u32: the tokens
-  address history_lengths;  // [slots] u32
-  address history;          // [slots, history_capacity] TokenCount
+  reads_address commits;            // [commits] HistoryCommit
+  reads_address words;              // u32: the tokens
+  updates_address history_lengths;  // [slots] u32
+  updates_address history;          // [slots, history_capacity] TokenCount
   uint history_capacity;
 HEARTH_PARAMS_END
 

@@ -26,24 +26,24 @@ HEARTH_CONSTANT(kMostNormRows, 16u)
 //   y[r, n] = act(sum[r, n]) * sum[r, n + outputs / 2]
 
 HEARTH_PARAMS(Matmul)
-  address weight;    // [outputs, inputs] in the kernel's weight format, device layout
-  address x;         // [rows, inputs] f32, or f16 as half_rows writes it
-  address y;         // [rows, outputs] f32
-  address bias;      // [outputs] f32
-  address residual;  // [rows, outputs] f32; may be y
-  address norm_weight;  // [inputs] f32; if this product starts a norm, [outputs]
-  address counts;       // [tail tiles] u32, zero: finished workgroups of each
-  address tail_partials; // [tail tiles, kTailSplits, rows of a tile, outputs of a tile] f32 partial sums
-  address norm_state;   // if this product starts or finishes a norm
-  address prescaled;    // [rows, outputs] f16, if this product starts a norm
+  reads_address weight;          // [outputs, inputs] in the kernel's weight format, device layout
+  reads_address x;               // [rows, inputs] f32, or f16 as half_rows writes it
+  writes_address y;              // [rows, outputs] f32
+  reads_address bias;            // [outputs] f32
+  reads_address residual;        // [rows, outputs] f32; may be y
+  reads_address norm_weight;     // [inputs] f32; if this product starts a norm, [outputs]
+  updates_address counts;        // [tail tiles] u32, zero: finished workgroups of each
+  writes_address tail_partials;  // [tail tiles, kTailSplits, rows of a tile, outputs of a tile] f32 partial sums
+  updates_address norm_state;    // if this product starts or finishes a norm
+  writes_address prescaled;      // [rows, outputs] f16, if this product starts a norm
   uint rows;
   uint inputs;
   uint outputs;
   float soft_cap;
-  float epsilon;     // of the norm
-  uint whole_tiles;  // tiles with one workgroup each; the rest are tail tiles, with kTailSplits each
-  uint partial_stride;  // split-k: floats from row to row of the partial sums
-  uint first_output; // of matmul_wide's first tile; another dispatch computes those before it
+  float epsilon;                 // of the norm
+  uint whole_tiles;              // tiles with one workgroup each; the rest are tail tiles, with kTailSplits each
+  uint partial_stride;           // split-k: floats from row to row of the partial sums
+  uint first_output;             // of matmul_wide's first tile; another dispatch computes those before it
 HEARTH_PARAMS_END
 
 #endif

@@ -4,7 +4,7 @@
 
 HEARTH_CONSTANTS(MatmulTile)
   HEARTH_WORKGROUP_SIZE
-  HEARTH_UINT(1, kEpilogue, 0)  // a sum of epilogue.h
+  HEARTH_UINT(1, kEpilogue, 0)     // a sum of epilogue.h
   HEARTH_UINT(2, kTileRows, 64)
   HEARTH_UINT(3, kTileOutputs, 64)
   HEARTH_UINT(4, kTileInputs, 32)  // a multiple of 32

@@ -3,9 +3,9 @@
 #include "common/interop.h"
 
 HEARTH_PARAMS(MixLogits)
-  address logits;        // [rows, vocab] f32; rows with kSamplingMix are changed in place
-  address other_logits;  // [other rows, vocab] f32: another model's
-  address rows;          // [rows] SamplingRow
+  updates_address logits;      // [rows, vocab] f32; rows with kSamplingMix are changed in place
+  reads_address other_logits;  // [other rows, vocab] f32: another model's
+  reads_address rows;          // [rows] SamplingRow
   uint vocab;
 HEARTH_PARAMS_END
 

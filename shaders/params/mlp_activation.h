@@ -3,9 +3,9 @@
 #include "common/interop.h"
 
 HEARTH_PARAMS(MlpActivation)
-  address gate;  // [rows, width] f32, rows `stride` floats apart
-  address up;    // like gate
-  address y;     // [rows, width] f32 or f16, see kForm
+  reads_address gate;  // [rows, width] f32, rows `stride` floats apart
+  reads_address up;    // like gate
+  writes_address y;    // [rows, width] f32 or f16, see kForm
   uint width;
   uint stride;
 HEARTH_PARAMS_END

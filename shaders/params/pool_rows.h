@@ -13,11 +13,11 @@ HEARTH_STRUCT_END
 HEARTH_CONSTANT(kMaxPoolRows, 64)
 
 HEARTH_PARAMS(PoolRows)
-  address x;       // [rows, width] f32
-  address ranges;  // [ranges] PoolRange
-  address y;       // [ranges, width] f32
+  reads_address x;       // [rows, width] f32
+  reads_address ranges;  // [ranges] PoolRange
+  writes_address y;      // [ranges, width] f32
   uint width;
-  uint rows;  // of x
+  uint rows;             // of x
 HEARTH_PARAMS_END
 
 HEARTH_CONSTANTS(PoolRows)

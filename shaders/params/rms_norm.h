@@ -3,14 +3,14 @@
 #include "common/interop.h"
 
 HEARTH_PARAMS(RmsNorm)
-  address x;         // [rows, width] f32
-  address residual;  // [kResiduals, rows, width] f32
-  address weight;    // [width] f32
-  address y;         // [rows, width] f32 or f16, see kForm
-  address scales;    // [rows] f32, with kWriteScales: each row's 1 / sqrt(mean of x^2 + epsilon)
+  updates_address x;       // [rows, width] f32
+  reads_address residual;  // [kResiduals, rows, width] f32
+  reads_address weight;    // [width] f32
+  writes_address y;        // [rows, width] f32 or f16, see kForm
+  writes_address scales;   // [rows] f32, with kWriteScales: each row's 1 / sqrt(mean of x^2 + epsilon)
   uint width;
-  uint residual_stride;  // floats from row to row
-  uint partial_stride;      // floats from one residual to the next
+  uint residual_stride;    // floats from row to row
+  uint partial_stride;     // floats from one residual to the next
   float epsilon;
 HEARTH_PARAMS_END
 

@@ -6,20 +6,20 @@
 
 // This uses all 112 bytes of push constants, so everything that a model fixes is a specialization constant.
 HEARTH_PARAMS(RopeKv)
-  address q;              // [rows] rows of [heads, head_size] f32, kQStride floats apart
-  address k;              // [rows] rows of [kv_heads, head_size] f32, kKStride floats apart
-  address v;              // like k, kVStride floats apart
-  address q_out;          // like q, kQOutStride floats apart
-  address q_norm;         // [head_size] f32, with kHeadNorms
-  address k_norm;         // [head_size] f32, with kHeadNorms
-  address table;          // f32 attention scale, 12 bytes unused, [rope_dims / 2] u64 turns
-  address keys;           // the cache, see paged_kv.h
-  address values;
-  address key_scales;     // with Q8_0
-  address value_scales;
-  address sequences;      // [sequences] StepSequence
-  address row_sequences;  // [rows] u32; in rope_kv_tree followed by the rows' ancestor masks, [rows] u32
-  address block_tables;   // u32
+  reads_address q;              // [rows] rows of [heads, head_size] f32, kQStride floats apart
+  reads_address k;              // [rows] rows of [kv_heads, head_size] f32, kKStride floats apart
+  reads_address v;              // like k, kVStride floats apart
+  writes_address q_out;         // like q, kQOutStride floats apart
+  reads_address q_norm;         // [head_size] f32, with kHeadNorms
+  reads_address k_norm;         // [head_size] f32, with kHeadNorms
+  reads_address table;          // f32 attention scale, 12 bytes unused, [rope_dims / 2] u64 turns
+  writes_address keys;          // the cache, see paged_kv.h
+  writes_address values;
+  writes_address key_scales;    // with Q8_0
+  writes_address value_scales;
+  reads_address sequences;      // [sequences] StepSequence
+  reads_address row_sequences;  // [rows] u32; in rope_kv_tree followed by the rows' ancestor masks, [rows] u32
+  reads_address block_tables;   // u32
 HEARTH_PARAMS_END
 
 HEARTH_CONSTANTS(RopeKv)
@@ -36,7 +36,7 @@ HEARTH_CONSTANTS(RopeKv)
   HEARTH_UINT(8, kPartials, 1)
   HEARTH_UINT(9, kPartialQuads, 0)
   HEARTH_OPTIONAL_FROM(10)
-  HEARTH_UINT(10, kQStride, 0)  // floats from row to row
+  HEARTH_UINT(10, kQStride, 0)       // floats from row to row
   HEARTH_UINT(11, kKStride, 0)
   HEARTH_UINT(12, kVStride, 0)
   HEARTH_UINT(13, kQOutStride, 0)

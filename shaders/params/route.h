@@ -3,9 +3,9 @@
 #include "common/interop.h"
 
 HEARTH_PARAMS(Route)
-  address logits;   // [rows, experts] f32
-  address chosen;   // [rows, used] u32: the experts of each row, the likeliest first
-  address weights;  // [rows, used] f32
+  reads_address logits;    // [rows, experts] f32
+  writes_address chosen;   // [rows, used] u32: the experts of each row, the likeliest first
+  writes_address weights;  // [rows, used] f32
   uint experts;
 HEARTH_PARAMS_END
 

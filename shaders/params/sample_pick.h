@@ -3,17 +3,17 @@
 #include "common/interop.h"
 
 HEARTH_PARAMS(SamplePick)
-  address logits;           // [rows, vocab] f32, with biases and penalties applied
-  address rows;             // [rows] SamplingRow
-  address history_lengths;  // [slots] u32
-  address history;          // [slots, history_capacity] TokenCount
-  address chunks;           // [rows, chunks] SamplingChunk
-  address segments;         // [rows, segments] u32: the largest key of each
-  address tallies;          // [rows] Tally (common/sampling_tally.glsl), all zero: the histogram of a
-                            // row summed over its workgroups
-  address ids;              // u32, written at each row's id_index
-  address results;          // [rows] SamplingResult
-  address top;              // [rows, kMaxTopLogprobs] TokenLogprob
+  reads_address logits;             // [rows, vocab] f32, with biases and penalties applied
+  reads_address rows;               // [rows] SamplingRow
+  updates_address history_lengths;  // [slots] u32
+  updates_address history;          // [slots, history_capacity] TokenCount
+  reads_address chunks;             // [rows, chunks] SamplingChunk
+  reads_address segments;           // [rows, segments] u32: the largest key of each
+  updates_address tallies;          // [rows] Tally (common/sampling_tally.glsl), all zero: the histogram of a
+                                    // row summed over its workgroups
+  writes_address ids;               // u32, written at each row's id_index
+  writes_address results;           // [rows] SamplingResult
+  writes_address top;               // [rows, kMaxTopLogprobs] TokenLogprob
   uint vocab;
   uint history_capacity;
   uint chunk_count;
@@ -23,7 +23,7 @@ HEARTH_PARAMS_END
 
 HEARTH_CONSTANTS(SamplePick)
   HEARTH_WORKGROUP_SIZE
-  HEARTH_UINT(1, kBins, 2048)  // these two: common/sampling_list.glsl
+  HEARTH_UINT(1, kBins, 2048)      // these two: common/sampling_list.glsl
   HEARTH_UINT(2, kListTokens, 1024)
   HEARTH_UINT(3, kScanLanes, 128)  // of sample_scan, per chunk
 HEARTH_CONSTANTS_END

@@ -3,22 +3,22 @@
 #include "common/interop.h"
 
 HEARTH_PARAMS(SampleScan)
-  address logits;           // [rows, vocab] f32; biases and penalties are applied in place
-  address rows;             // [rows] SamplingRow
-  address biases;           // TokenBias; each row's begin at its bias_offset
-  address history_lengths;  // [slots] u32
-  address history;          // [slots, history_capacity] TokenCount
-  address chunks;           // [rows, chunks] SamplingChunk
-  address segments;         // [rows, segments] u32: the largest key of each
-  address tallies;          // [rows, tally_words] u32, see sample_pick.h
-  address counts;           // [rows] u32, zero before and after; this and the next two with kPickGreedy
-  address ids;              // u32, written at each row's id_index
-  address results;          // [rows] SamplingResult
-  address step_ids;         // [rows of the step] u32: this and the next with kExtras
-  uint words;               // bytes from step_ids to the step's words, u32
+  updates_address logits;         // [rows, vocab] f32; biases and penalties are applied in place
+  reads_address rows;             // [rows] SamplingRow
+  reads_address biases;           // TokenBias; each row's begin at its bias_offset
+  reads_address history_lengths;  // [slots] u32
+  reads_address history;          // [slots, history_capacity] TokenCount
+  writes_address chunks;          // [rows, chunks] SamplingChunk
+  writes_address segments;        // [rows, segments] u32: the largest key of each
+  writes_address tallies;         // [rows, tally_words] u32, see sample_pick.h
+  updates_address counts;         // [rows] u32, zero before and after; this and the next two with kPickGreedy
+  writes_address ids;             // u32, written at each row's id_index
+  writes_address results;         // [rows] SamplingResult
+  reads_address step_ids;         // [rows of the step] u32: this and the next with kExtras
+  uint words;                     // bytes from step_ids to the step's words, u32
   uint vocab;
   uint history_capacity;
-  uint tally_words;         // 0: there are none
+  uint tally_words;               // 0: there are none
 HEARTH_PARAMS_END
 
 HEARTH_CONSTANTS(SampleScan)

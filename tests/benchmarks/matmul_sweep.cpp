@@ -114,35 +114,33 @@ Result<Operands> make_operands(KernelBench& bench, KernelCaseSet& set,
 
 KernelCase make_case(KernelBench& bench, const Variant& variant, const Operands& operands) {
   const uint64_t bytes = variant.weight_bytes();
-  return {.kernel = variant.pipeline.kernel,
-          .variant = variant.line,
-          .shape = "",
-          .bytes = static_cast<double>(bytes),
-          .flops = 2.0 * variant.rows * variant.outputs * variant.inputs,
-          .matrix_units = true,
-          .record = [=, &bench](CommandRecorder& recorder, uint32_t repetition) -> Status {
-            HEARTH_ASSIGN(const Pipeline* pipeline, bench.pipelines().get(variant.pipeline));
-            const uint64_t stride = (bytes + 255) / 256 * 256;
-            const BufferSlice weight = operands.weights->slice(
-                repetition % (operands.rotation / stride + 1) * stride, bytes);
-            recorder.dispatch(
-                {.pipeline = *pipeline,
-                 .push = params::Matmul{.weight = weight.address(),
-                                        .x = operands.x->address(),
-                                        .y = operands.y->address(),
-                                        .residual = operands.y->address(),
-                                        .counts = operands.counts->address(),
-                                        .tail_partials = operands.parts->address(),
-                                        .rows = variant.rows,
-                                        .inputs = variant.inputs,
-                                        .outputs = variant.outputs,
-                                        .whole_tiles = variant.whole_tiles(),
-                                        .partial_stride = variant.partial_stride()},
-                 .groups = variant.groups,
-                 .accesses = {reads(weight), reads(operands.x->all()), writes(operands.y->all()),
-                              writes(operands.parts->all()), writes(operands.counts->all())}});
-            return {};
-          }};
+  return {
+      .kernel = variant.pipeline.kernel,
+      .variant = variant.line,
+      .shape = "",
+      .bytes = static_cast<double>(bytes),
+      .flops = 2.0 * variant.rows * variant.outputs * variant.inputs,
+      .matrix_units = true,
+      .record = [=, &bench](CommandRecorder& recorder, uint32_t repetition) -> Status {
+        HEARTH_ASSIGN(const Pipeline* pipeline, bench.pipelines().get(variant.pipeline));
+        const uint64_t stride = (bytes + 255) / 256 * 256;
+        const BufferSlice weight =
+            operands.weights->slice(repetition % (operands.rotation / stride + 1) * stride, bytes);
+        recorder.dispatch({.pipeline = *pipeline,
+                           .arguments = params::Matmul{.weight = weight,
+                                                       .x = operands.x->all(),
+                                                       .y = operands.y->all(),
+                                                       .residual = operands.y->all(),
+                                                       .counts = operands.counts->all(),
+                                                       .tail_partials = operands.parts->all(),
+                                                       .rows = variant.rows,
+                                                       .inputs = variant.inputs,
+                                                       .outputs = variant.outputs,
+                                                       .whole_tiles = variant.whole_tiles(),
+                                                       .partial_stride = variant.partial_stride()},
+                           .groups = variant.groups});
+        return {};
+      }};
 }
 
 Status run() {

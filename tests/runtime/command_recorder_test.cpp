@@ -161,13 +161,12 @@ TEST_F(CommandRecorderTest, NothingIsChainedAfterALastingKernel) {
     ASSERT_ASSIGN(CommandRecorder recorder, CommandRecorder::begin(device(), {.chained = true}));
     const auto norm_into = [&](const Buffer& x, const Buffer& y, bool lasts) {
       recorder.dispatch({.pipeline = *pipeline,
-                         .push = params::RmsNorm{.x = x.address(),
-                                                 .weight = two.address(),
-                                                 .y = y.address(),
-                                                 .width = 64,
-                                                 .epsilon = 1e-6f},
+                         .arguments = params::RmsNorm{.x = reads(x.all()),
+                                                      .weight = two.all(),
+                                                      .y = y.all(),
+                                                      .width = 64,
+                                                      .epsilon = 1e-6f},
                          .groups = plan.groups,
-                         .accesses = {reads(x.all()), reads(two.all()), writes(y.all())},
                          .lasting = lasts});
     };
     norm_into(a, b, false);

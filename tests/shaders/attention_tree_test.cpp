@@ -41,7 +41,7 @@ class AttentionTreeTest : public AttentionGpuTest {
     AttentionPlan plan = choose_attention(caps, shape_of(test), deterministic);
     // Drivers of CPUs take long to compile many keys per tile.
     if (device().caps().type == DeviceType::kCpu && plan.many)
-      plan.many->pipeline.constants[7] = 2 * params::kBlockTokens;
+      plan.many->pipeline.constants.set("kKeys", 2 * params::kBlockTokens);
     return plan;
   }
 

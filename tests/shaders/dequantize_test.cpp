@@ -26,11 +26,9 @@ class DequantizeTest : public GpuTest, public ::testing::WithParamInterface<Weig
                            .constants = params::DequantizeConstants{.kWorkgroupSize = lanes}}));
       recorder.dispatch(
           {.pipeline = *pipeline,
-           .push =
-               params::Dequantize{
-                   .weight = weight.address(), .y = y.address(), .rows = rows, .cols = cols},
-           .groups = {.x = groups},
-           .accesses = {reads(weight.all()), writes(y.all())}});
+           .arguments =
+               params::Dequantize{.weight = weight.all(), .y = y.all(), .rows = rows, .cols = cols},
+           .groups = {.x = groups}});
       return {};
     });
     const std::vector<float> result = read<float>(y);

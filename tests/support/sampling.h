@@ -92,7 +92,7 @@ class SamplingGpuTest : public GpuTest {
   Sampled sample(const SamplingPlan& plan, uint32_t vocab, const std::vector<float>& logits,
                  const std::vector<ReferenceRow>& rows, uint32_t runs = 1) {
     const auto count = static_cast<uint32_t>(rows.size());
-    const bool with_extras = plan.scan.pipeline.constants.words()[4] != 0;
+    const bool with_extras = plan.scan.pipeline.constants["kExtras"] != 0;
     Extras extras;
     std::vector<params::SamplingRow> row_params;
     std::vector<params::TokenBias> biases(1);

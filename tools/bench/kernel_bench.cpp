@@ -95,8 +95,8 @@ Result<Ceilings> KernelBench::measure_ceilings() {
   HEARTH_ASSIGN(const CommandBuffer fill, recorder.finish());
   HEARTH_TRY(device_.compute().run(fill));
 
-  params::Ceiling params{.data = data.address(),
-                         .result = result.address(),
+  params::Ceiling params{.data = data.all(),
+                         .result = result.all(),
                          .chunks = static_cast<uint32_t>(bytes / 16),
                          .rounds = cpu ? 256u : 4096u};
   constexpr uint32_t kChains = 8;
@@ -114,10 +114,7 @@ Result<Ceilings> KernelBench::measure_ceilings() {
                                 .subgroup_size = 0}));
   const auto run = [&](const Pipeline& pipeline) {
     return time([&](CommandRecorder& commands, uint32_t) -> Status {
-      commands.dispatch({.pipeline = pipeline,
-                         .push = params,
-                         .groups = {.x = groups},
-                         .accesses = {reads(data.all()), writes(result.all())}});
+      commands.dispatch({.pipeline = pipeline, .arguments = params, .groups = {.x = groups}});
       return {};
     });
   };
