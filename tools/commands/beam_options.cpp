@@ -54,8 +54,8 @@ void BeamOptionsGroup::declare(Options& options) {
       .advanced();
   options
       .add("--early-stopping WORD", &early_stopping_,
-           "With --beams, when N texts are finished: on stops, off stops if no other text is "
-           "better so far, never stops if none can become better")
+           "With --beams, when to end once N texts are finished: on at once, off when no running "
+           "text scores better so far, never when none can come to score better")
       .one_of({"off", "on", "never"})
       .needs(beams)
       .advanced();

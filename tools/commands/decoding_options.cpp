@@ -32,8 +32,8 @@ void DecodingOptionsGroup::declare(Options& options) {
   Option& search =
       options
           .add("--penalty-alpha A", &choices_.penalty_alpha,
-               "With --top-k K: of the K most likely tokens, take the one with the best balance of "
-               "probability and being unlike the text so far, which counts A")
+               "Contrastive search: of the --top-k most likely tokens, take one that is both likely "
+               "and unlike the text so far; A, from 0 to 1, is the weight of being unlike")
           .range(0, 1)
           .needs(options.at("--top-k"))
           .advanced();
@@ -42,8 +42,8 @@ void DecodingOptionsGroup::declare(Options& options) {
   Option& guidance =
       options
           .add("--guidance SCALE", &choices_.guidance_scale,
-               "Steer away from the negative prompt: more than 1 makes tokens less likely that "
-               "it makes likely; 1 does nothing")
+               "Steer away from the negative prompt: above 1, tokens that it makes likely become less "
+               "likely; 1 does nothing")
           .alias("--cfg-scale")
           .range(0, 100)
           .excludes(options.at("--amateur"))

@@ -54,7 +54,7 @@ class LessonCommand : public Command {
     options.exactly_one({&name, &list}, "give the name of a lesson; --list shows all");
     options
         .add("--answer LETTER", &answer_,
-             "Your prediction, instead of being asked; without a terminal nobody is asked")
+             "Your prediction; without it you are asked, if there is a terminal")
         .needs(name)
         .check([](const std::string& text) {
           return text.size() == 1 && text[0] >= 'a' && text[0] <= 'z' ? "" : "give one letter";

@@ -86,7 +86,7 @@ Result<ServedModel::Embedding> embedding(const Session& session) {
 class ServeCommand : public Command {
  public:
   ServeCommand()
-      : Command(CommandGroup::kServe, "serve", "Serve a model over HTTP with OpenAI's API") {
+      : Command(CommandGroup::kServe, "serve", "Serve a model over HTTP, as OpenAI, Anthropic and Ollama do") {
     model_.session.max_sequences = 64;
     model_.session.scored_rows = kScoredRows;
     model_.session.prepare_steps = true;
