@@ -92,7 +92,7 @@ void chain_wait_fresh() {
   sync_workgroup();
 }
 
-// To be called by one invocation, after a barrier behind all of the workgroup's writes.
+// To be called by one invocation, after a barrier that follows all of the workgroup's writes.
 void arrive() {
   fence_queue();
   const uint before = chain_add(params.chain_counter);

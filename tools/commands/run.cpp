@@ -140,7 +140,7 @@ class RunCommand : public Command {
   }
 
  private:
-  // The words of the command line that are no options, before anything is loaded. People who come
+  // Checks the words of the command line that are no options, before loading. People who come
   // from Ollama write "hearth run MODEL PROMPT".
   std::string problem_with_words() const {
     if (words_.empty()) return {};

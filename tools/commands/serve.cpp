@@ -41,8 +41,8 @@ std::string check_key(const std::string& key) {
   return key.empty() ? "the key is empty" : "";
 }
 
-// A rank is lost, and with it the engine. Clients have heard so, and can still ask /health; then
-// whoever started the server may start it again.
+// A rank is lost, and with it the engine. Clients get errors and can still ask /health for three
+// seconds; then the server ends, so that a supervisor can start it again.
 void end_soon(const std::string& reason) {
   log_line(reason + "; the server ends in 3 s");
   std::thread([] {
@@ -86,7 +86,8 @@ Result<ServedModel::Embedding> embedding(const Session& session) {
 class ServeCommand : public Command {
  public:
   ServeCommand()
-      : Command(CommandGroup::kServe, "serve", "Serve a model over HTTP, as OpenAI, Anthropic and Ollama do") {
+      : Command(CommandGroup::kServe, "serve",
+                "Serve a model over HTTP, as OpenAI, Anthropic and Ollama do") {
     model_.session.max_sequences = 64;
     model_.session.scored_rows = kScoredRows;
     model_.session.prepare_steps = true;

@@ -19,7 +19,7 @@ std::optional<ApiError> RequestGate::check_browser(const HttpRequest& head) cons
 
 std::optional<ApiError> RequestGate::check_route(const Route& route,
                                                  const HttpRequest& head) const {
-  // Without a key nobody learns which addresses exist.
+  // A client without a key does not learn which addresses exist.
   const bool has_key = keys_.admit(head.header("authorization")) ||
                        keys_.admit_key(head.header("x-api-key"));  // Anthropic's clients
   if (!route.open && !has_key)

@@ -17,8 +17,8 @@ class RequestGate {
   RequestGate(ApiKeys keys, BrowserRules rules)
       : keys_(std::move(keys)), rules_(std::move(rules)) {}
 
-  // Whether a web page that must not use the server is behind the request. Answers nothing for a
-  // server with keys, which such a page does not know.
+  // Refuses a request from a web page that must not use the server. Refuses none if the server has
+  // keys, because such a page does not know them.
   std::optional<ApiError> check_browser(const HttpRequest& head) const;
 
   struct Route {

@@ -24,7 +24,7 @@ struct Limits {
 
 struct Failure {
   std::string reason;
-  std::uint32_t line = 0;  // 0: whoever catches it knows the line
+  std::uint32_t line = 0;  // 0: not known here; the catcher adds it
 };
 
 [[noreturn]] void fail(std::string reason, std::uint32_t line = 0);

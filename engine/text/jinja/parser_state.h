@@ -77,9 +77,9 @@ class ExpressionParser {
   const Expression* expression();
   // Several, with commas between them, are a tuple. `end` is a name that ends it.
   const Expression* tuple(bool with_if = true, std::string_view end = {});
-  // What can stand left of '=' or behind `for`.
+  // What can stand left of '=' or after `for`.
   const Expression* target(bool with_namespace, std::string_view end = {});
-  // Filters behind an expression, or without one (null) in a block.
+  // Filters after an expression, or without one (null) in a block.
   const Expression* filters(const Expression* input, bool first_without_bar = false);
   const Expression* name_target();
 
