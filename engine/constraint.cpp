@@ -108,7 +108,7 @@ void Constraint::follow_forced() {
   forced_ = matcher_.forced_tokens([this](std::string_view text) { return encode(text); });
   for (const TokenId token : forced_) matcher_.accept(token);
   if (forced_.empty() || guesses_.empty()) return;
-  // A chain that guessed the forced tokens right goes on after them. A tree is not worth it.
+  // A chain that guessed the forced tokens right continues after them. A tree is not worth it.
   const bool agrees = parents_.empty() && guesses_.size() > forced_.size() &&
                       std::equal(forced_.begin(), forced_.end(), guesses_.begin());
   guesses_.erase(

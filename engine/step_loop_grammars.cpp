@@ -69,7 +69,7 @@ Status StepLoop::resume(ActiveRequest& request, EngineClock::time_point now) {
     return {};
   }
   if (const std::shared_ptr<BeamGroup>& beams = request.beams()) {
-    // The members of a search go on together.
+    // The members of a search continue together.
     if (beams->mask_ready())
       for (const BeamGroup::Next& next : beams->tokens())
         links_.scheduler.token(next.member, next.token);

@@ -156,8 +156,8 @@ void SchemaCompiler::make_object_rules(NodeId node, ObjectShape shape, ValueRule
   }
 }
 
-// The names beside an object's properties, by which patterns they match: calls `found` with each
-// language that is not empty and the node of its values.
+// The names other than an object's properties, by which patterns they match: calls `found` with
+// each language that is not empty and the node of its values.
 void SchemaCompiler::find_other_names(NodeId owner, const ObjectShape& shape, ExprId others,
                                       const std::function<void(ExprId, NodeId)>& found) {
   ExpressionPool& pool = data_.pool;

@@ -83,7 +83,7 @@ struct NewRequest {
   // be proposed for such a request. Empty: no shadow.
   std::span<const TokenId> shadow_prompt;  // copied
   // Every token is computed whenever the request is admitted: it shares no cached prefix, ignores
-  // `fork` and is never swapped out. For what the device keeps of a request beside its blocks.
+  // `fork` and is never swapped out. For requests of which the device keeps more than blocks.
   bool compute_all = false;
   // Its proposals are not guesses: others are preempted to make room for them. The budget of a step
   // and its logit rows may still cut them short.

@@ -144,7 +144,7 @@ void Scheduler::choose_running(Phase phase) {
   const bool padded = policy_.layout == Layout::kPadded;
   const std::uint32_t budget = limits_.max_step_tokens;
   candidates_.clear();
-  std::uint32_t at_least = 0;  // rows that the candidates need at the least
+  std::uint32_t at_least = 0;  // rows that the candidates need at least
   for (Sequence* sequence : running_) {
     if (!sequence->ready()) continue;
     const bool prompt = sequence->in_prompt();
@@ -206,7 +206,7 @@ void Scheduler::keep_least_recent(std::uint32_t count) {
 std::uint32_t Scheduler::chunk_limit(const Sequence& sequence, std::uint32_t tokens) const {
   std::uint32_t work = std::min(sequence.work(), tokens);
   // A chunk that does not sample has its own logit row for another score, so that scoring always
-  // goes on.
+  // continues.
   if (sequence.score_end - sequence.scored > sequence.score_rows)
     work = std::min(work, sequence.scored - sequence.computed() + sequence.score_rows + 1);
   // Firm proposals and the token before them are no prompt work, even right after the prompt.

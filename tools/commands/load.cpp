@@ -63,8 +63,8 @@ class LoadCommand : public Command {
     const Option& clients =
         options
             .add("--clients LIST", &clients_,
-                 "Closed loop: N clients, each of which waits for its answer before it sends the next "
-                 "request; several numbers, as in 8,64, run one after the other")
+                 "Closed loop: N clients, each of which waits for its answer before it sends the "
+                 "next request; several numbers, as in 8,64, run one after the other")
             .separator(',')
             .range(1, 100'000);
     options
@@ -86,11 +86,13 @@ class LoadCommand : public Command {
     options.add("--length-scale X", &length_scale_, "Multiply all lengths by X")
         .range(kPositive, 1e9)
         .advanced();
-    seed_option_ = &options.add("--seed N", &seed_,
-                                "Seed of arrivals and prompts, which makes runs the same. Without it, "
-                                "prompts are new each time, so that no prefix cache has them");
-    options.add("--retries N", &settings_.retries,
-                "How often to send a request again that gets 429 or 503, after the time in Retry-After");
+    seed_option_ =
+        &options.add("--seed N", &seed_,
+                     "Seed of arrivals and prompts, which makes runs the same. Without it, "
+                     "prompts are new each time, so that no prefix cache has them");
+    options.add(
+        "--retries N", &settings_.retries,
+        "How often to send a request again that gets 429 or 503, after the time in Retry-After");
     options.add("--timeout S", &settings_.timeout_seconds, "Seconds per request")
         .range(kPositive, 1e6)
         .advanced();
@@ -106,8 +108,9 @@ class LoadCommand : public Command {
              "Without it, ids if the server takes them")
         .one_of({"ids", "text"});
     options.check([this] {
-      return endpoint_ == "chat" && form_ == "ids" ? "--endpoint chat cannot be combined with --prompt-as ids"
-                                                   : std::string();
+      return endpoint_ == "chat" && form_ == "ids"
+                 ? "--endpoint chat cannot be combined with --prompt-as ids"
+                 : std::string();
     });
     options.group("Output");
     options
@@ -154,7 +157,7 @@ class LoadCommand : public Command {
     double rate = 0;  // 0: the trace's own times
   };
 
-  // Whether to go on: Ctrl-C ends the load with the numbers so far.
+  // False after Ctrl-C, which ends the load with the numbers so far.
   bool go_on() {
     if (take_interrupt()) interrupted_ = true;
     return !interrupted_;

@@ -37,7 +37,7 @@ class HttpConnection {
   const std::string& peer() const { return peer_; }
 
   struct Closed {};   // there is no client to reply to
-  struct Refused {};  // `admit` did not want the request
+  struct Refused {};  // `admit` refused the request
   // Asked once per request, when its headers are complete and before its body is read. False: the
   // request has been answered.
   using Admit = std::function<bool(const HttpRequest& head, bool has_body)>;

@@ -98,7 +98,7 @@ HttpParser::State HttpParser::feed(std::string& input) {
   // Taken bytes are erased once, in the end: a body may consist of millions of tiny chunks.
   std::string_view rest(input);
   if (state_ == State::kHead) take_head(rest);
-  // Goes on while something is taken: a chunk may follow a chunk.
+  // Continues while something is taken: a chunk may follow a chunk.
   for (size_t before = rest.size() + 1; rest.size() < before;) {
     before = rest.size();
     if (state_ == State::kBody) read_body(rest);

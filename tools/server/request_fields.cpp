@@ -157,7 +157,7 @@ ApiError guided_field(const std::string& name) {
   return error;
 }
 
-// `prefix` is where the field is: "messages[0].", say.
+// `prefix` is where the field is: "messages[0].", for example.
 ApiError unknown_field(const std::string& prefix, std::string_view name,
                        std::span<const std::string_view> known) {
   const std::vector<std::string> words(known.begin(), known.end());

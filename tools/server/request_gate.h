@@ -25,7 +25,7 @@ class RequestGate {
     std::string_view method;  // empty: there is nothing at the address
     bool open = false;        // needs no key
   };
-  // Whether the request has a key, asks for something that exists, and in the right way.
+  // Refuses a request without a key, for an unknown address, or with the wrong method.
   std::optional<ApiError> check_route(const Route& route, const HttpRequest& head) const;
 
   // Which of the keys the request has, from 1; 0: there are none, or it needs none.

@@ -17,7 +17,7 @@ class TokenStream {
 
   const Token& now() const { return tokens_[at_]; }
   const Token& next() const { return tokens_[at_ + 1 < tokens_.size() ? at_ + 1 : at_]; }
-  // Returns the current token and goes on to the next.
+  // Returns the current token and moves to the next.
   const Token& take() {
     const Token& token = tokens_[at_];
     if (at_ + 1 < tokens_.size()) ++at_;
