@@ -50,7 +50,7 @@ class ReplayCommand : public Command {
   void declare(Options& options) override {
     constexpr double kPositive = std::numeric_limits<double>::min();
     options.example("hearth replay synthetic:rate=4,n=100 --compare static,continuous");
-    options.example("hearth replay synthetic:rate=40,n=200 --compare static,continuous --simulate");
+    options.example("hearth replay synthetic:rate=40,n=200,gen=8..120 --compare static,continuous --simulate");
     options.example(
         "hearth replay synthetic:n=64 --compare continuous,continuous+preemption=swap --kv-blocks "
         "64");

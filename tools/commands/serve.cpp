@@ -236,8 +236,8 @@ class ServeCommand : public Command {
                            events->replay_endpoint()));
     if (const PreparationProgress kernels = model.preparation(); !kernels.done)
       log_line(
-          fmt::format("{} kernels are compiled; others follow in the background, and steps "
-                      "run slower until then",
+          fmt::format("compiling kernels in the background, {} so far; requests are slower until "
+                      "they are done",
                       kernels.ready));
     signals.wait();
     log_line(fmt::format(

@@ -28,9 +28,10 @@ std::optional<ApiError> RequestGate::check_route(const Route& route,
                     .type = "authentication_error",
                     .code = "invalid_api_key"};
   if (route.method.empty())
-    return ApiError{.status = 404, .message = "there is nothing at this address"};
+    return ApiError{.status = 404,
+                    .message = "there is nothing at this address; /docs lists the addresses"};
   if (route.method != method_to_route(head))
-    return ApiError{.status = 405, .message = fmt::format("this address wants {}", route.method)};
+    return ApiError{.status = 405, .message = fmt::format("use {} for this address", route.method)};
   if (route.method == "POST" && browser_sent_no_json(head))
     return ApiError{.status = 415, .message = "browsers must send Content-Type: application/json"};
   return std::nullopt;
