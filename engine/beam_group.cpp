@@ -159,10 +159,12 @@ Result<SamplingOptions> beam_sampling(const GenerationRequest& request,
   if (!(beam.length_penalty >= -100 && beam.length_penalty <= 100))
     return invalid("the length penalty of a beam search must be between -100 and 100");
   if (asked.repetition_penalty != 1 || asked.presence_penalty != 0 || asked.frequency_penalty != 0)
-    return invalid("beam search takes no repetition, presence or frequency penalty");
+    return invalid(
+        "beam search cannot be combined with a repetition, presence or frequency penalty");
   if (request.grammar != nullptr && request.ignore_end)
     return invalid("beam search with a grammar cannot ignore end tokens");
-  if (!request.banned_strings.empty()) return invalid("beam search takes no banned strings");
+  if (!request.banned_strings.empty())
+    return invalid("beam search cannot be combined with banned strings");
   if (request.prompt_logprobs || !request.generate)
     return invalid("beam search does not report the prompt's log-probabilities");
   // Of every beam, as many tokens that do not end it as there are beams.

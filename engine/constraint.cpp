@@ -85,8 +85,9 @@ void Constraint::advance_grammar() {
     if (can_end && !forces_ && !ignore_end_) return;  // the mask has the end tokens
     complete_ = can_end;
     if (!complete_)
-      fault_ = matcher_.failed() ? "the grammar needs more states than it may have"
-                                 : "the grammar wants characters that no token of this model has";
+      fault_ = matcher_.failed()
+                   ? "the grammar needs more states than it may have"
+                   : "the grammar requires characters that no token of this model has";
     // A step may have been planned already; what it samples is not used.
     std::fill_n(masks_.begin(), mask_words_, ~0u);
     return;

@@ -186,7 +186,7 @@ class ServeCommand : public Command {
     HEARTH_TRY(add_keys());
     if (server_.control && server_.api_keys.empty())
       return Error{ErrorKind::kInvalid,
-                   "--control needs an API key, because anybody could pause the server otherwise: "
+                   "--control needs an API key, because anyone could pause the server otherwise: "
                    "add --api-key"};
     for (std::string& name : machine_names()) server_.allowed_hosts.push_back(std::move(name));
     std::string label;
