@@ -99,8 +99,8 @@ void BeamGroup::keep_top(uint32_t nodes_before, std::span<const uint32_t> nodes)
   }
 }
 
-// The first beam that continues another one takes over its member; the others get the members that
-// nobody continues, as forks.
+// The first beam that continues another one takes over its member; the others become forks, in
+// the members that are not continued.
 void BeamGroup::assign_members() {
   const std::span<const BeamSearch::Beam> running = search_.running();
   std::vector<bool> taken(options_.beams, false);

@@ -1,7 +1,7 @@
 // Watches a text for the string that a grammar begins after, such as the mark of a tool call, or
-// that a text of the grammar begins with. Until then any token may come, except for those that go
-// on after the string with what the grammar refuses. Copies are cheap. Used by one thread at a
-// time.
+// that a text of the grammar begins with. Until then any token may come, except for tokens that
+// continue after the string with text that the grammar refuses. Copies are cheap. Used by one
+// thread at a time.
 #pragma once
 
 #include <cstddef>

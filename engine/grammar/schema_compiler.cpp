@@ -191,7 +191,7 @@ Shape SchemaCompiler::both(const Shape& a, const Shape& b, SchemaId at, std::str
     for (const ObjectShape& y : b.objects) {
       ObjectShape object;
       if (!both_objects(x, y, object)) continue;
-      // Where there are many, it pays to look closer at those that cannot be.
+      // With many combinations, it pays to search for those that no object can satisfy.
       if (out.objects.size() >= kManyKinds && probing_ == 0 && !possible_object(object, 2))
         continue;
       out.objects.push_back(std::move(object));

@@ -9,7 +9,7 @@ namespace hearth {
 
 class AmateurExecutor final : public StepExecutor {
  public:
-  // Both runners outlive this and are used by nobody else. REQUIRES: the amateur was created with
+  // Both runners outlive this, which alone uses them. REQUIRES: the amateur was created with
   // amateur_options() of the expert, and no step has been submitted to either.
   AmateurExecutor(StepRunner& expert, StepRunner& amateur);
 

@@ -166,7 +166,7 @@ class RunCommand : public Command {
       return {};
     }
     HEARTH_ASSIGN(prompt_, from_input ? read_standard_input() : read_text_file(file_));
-    // The end of the last line is the file's, not the text's.
+    // The line break at the end of a file is not part of the prompt.
     if (prompt_.ends_with('\n')) prompt_.pop_back();
     return {};
   }
