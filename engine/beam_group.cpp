@@ -68,9 +68,9 @@ bool BeamGroup::advance() {
   const uint32_t nodes_before = search_.nodes();
   std::vector<uint32_t> nodes;  // of the beams so far
   for (const BeamSearch::Beam& beam : search_.running()) nodes.push_back(beam.node);
-  const bool goes_on = search_.advance(candidates_);
+  const bool continues = search_.advance(candidates_);
   if (top_logprobs_ > 0) keep_top(nodes_before, nodes);
-  if (!goes_on) return false;
+  if (!continues) return false;
   if (!readers_.empty()) {
     std::vector<Reader> readers;
     for (const BeamSearch::Beam& beam : search_.running()) {
@@ -167,7 +167,7 @@ Result<SamplingOptions> beam_sampling(const GenerationRequest& request,
     return invalid("beam search cannot be combined with banned strings");
   if (request.prompt_logprobs || !request.generate)
     return invalid("beam search does not report the prompt's log-probabilities");
-  // Of every beam, as many tokens that do not end it as there are beams.
+  // Every beam needs as many tokens that do not end the text as there are beams.
   const size_t ending = tokenizer != nullptr && !request.ignore_end
                             ? tokenizer->vocabulary().end_of_generation.size()
                             : 0;
