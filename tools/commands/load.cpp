@@ -114,7 +114,8 @@ class LoadCommand : public Command {
     });
     options.group("Output");
     options
-        .add("--slo GOAL", &goal_text_, "Goal in seconds: requests that meet it count as goodput")
+        .add("--slo GOAL", &goal_text_,
+             "Service-level objective in seconds: requests that meet it count as goodput")
         .check([](const std::string& text) {
           const Result<ServiceGoal> goal = parse_service_goal(text);
           return goal.ok() ? std::string() : goal.error().message;
