@@ -54,8 +54,8 @@ void BeamOptionsGroup::declare(Options& options) {
       .advanced();
   options
       .add("--early-stopping WORD", &early_stopping_,
-           "With --beams, when to end once N texts are finished: on at once, off when no running "
-           "text scores better so far, never when none can come to score better")
+           "With --beams: end with N finished texts (on), if no other scores better so far (off), "
+           "or if none can score better (never)")
       .one_of({"off", "on", "never"})
       .needs(beams)
       .advanced();

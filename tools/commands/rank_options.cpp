@@ -60,17 +60,17 @@ void ModelOptionsGroup::declare_ranks(Options& options) {
   options
       .add("--devices LIST", &devices_, "Divide the model over these devices, such as 0,1 or 0,0")
       .check(problem_with_devices);
-  options.add("--split KIND", &split_, "What each device gets: some of the layers, or (tensor) a share of every layer")
+  options.add("--split KIND", &split_, "Split by layers, or (tensor) within every layer")
       .check(problem_with_split)
       .advanced();
   options
       .add("--layers LIST", &layers_,
-           "Layers of each device, such as 20,12; by default in proportion to free memory")
+           "Layers of each device, such as 20,12; by default by free memory")
       .check(problem_with_layers)
       .advanced();
   options
       .add("--parts N", &session.ranks.parts,
-           "Divide a large step into N parts, so that all ranks work at once; 0 chooses")
+           "Parts of a large step that ranks run at the same time; 0 chooses")
       .range(0, 64)
       .advanced();
 }

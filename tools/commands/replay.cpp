@@ -92,8 +92,8 @@ class ReplayCommand : public Command {
     options.group("Output");
     options
         .add("--slo GOAL", &goal_text_,
-             "Service-level objective in seconds: requests that meet it count as goodput, and the "
-             "best point of --sweep meets it at p99")
+             "Service-level objective in seconds, which goodput counts and the best point of "
+             "--sweep meets at p99")
         .check(check_with(parse_service_goal));
     options
         .add("--price MONEY", &price_text_,
