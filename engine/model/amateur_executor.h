@@ -1,5 +1,5 @@
 // Contrastive decoding: runs every step on two models, the amateur's first, so that rows of the
-// expert can be mixed with the amateur's logits (engine/sampling/README.md). The amateur mirrors
+// expert can be mixed with the amateur's logits (docs/sampling.md). The amateur mirrors
 // the expert: the same slots, blocks, block moves and tokens, so that one scheduler plans for both.
 #pragma once
 

@@ -63,7 +63,8 @@ class CompressCommand : public Command {
         .advanced();
     options
         .add("--unit WORD", &unit_,
-             "What to keep or drop as a whole. Questions, instructions, code and numbers always stay")
+             "What to keep or drop as a whole. Questions, instructions, code and numbers always "
+             "stay")
         .one_of({"token", "phrase", "sentence"});
     options.add("--min-tokens N", &options_.min_tokens, "Leave a text with fewer tokens as it is");
     const Option& summarise = options.add(
@@ -76,8 +77,9 @@ class CompressCommand : public Command {
         .excludes(kept_share)
         .excludes(summarise);
     options.group("Report");
-    options.add("--answer TEXT", &answer_,
-                "Report how likely this answer is after each prompt; without it, the model's own answer");
+    options.add(
+        "--answer TEXT", &answer_,
+        "Report how likely this answer is after each prompt; without it, the model's own answer");
     options.add("--chat", &chat_, "Measure the text as a chat message");
     add_json_option(options, &json_);
     model_.declare(options);

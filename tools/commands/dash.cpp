@@ -34,7 +34,8 @@ class DashCommand : public Command {
     options.example("hearth dash --demo --lesson paging");
     options.example("hearth dash --demo --compare static,continuous");
     options.group("What to show");
-    options.add("--demo", &options_.demo, "Run the real scheduler on a simulated device; needs no model");
+    options.add("--demo", &options_.demo,
+                "Run the real scheduler on a simulated device; needs no model");
     options.add("--connect URL", &options_.connect,
                 "Show a running hearth serve, such as http://host:8080");
     options.add("--api-key KEY", &options_.api_key,
@@ -70,7 +71,8 @@ class DashCommand : public Command {
     options.add("--zoom X", &options_.zoom, "Size of text and panels, 0.75 to 2").range(0.75, 2);
     options
         .add("--view NAME", &options_.view,
-             "What the window shows: simple (the chat), engine (all panels) or class (for a projector)")
+             "What the window shows: simple (the chat), engine (all panels) or class (for a "
+             "projector)")
         .check([](const std::string& name) {
           const bool known = name == "simple" || name == "engine" || name == "class";
           return known ? std::string() : "use simple, engine or class";
@@ -120,8 +122,7 @@ class DashCommand : public Command {
       HEARTH_ASSIGN(ViewHistory history, read_recording(recording_));
       options_.recording = std::make_shared<ViewHistory>(std::move(history));
     }
-    if (const char* key = std::getenv("HEARTH_API_KEY");
-        options_.api_key.empty() && key != nullptr)
+    if (const char* key = std::getenv("HEARTH_API_KEY"); options_.api_key.empty() && key != nullptr)
       options_.api_key = key;
     options_.state_folder = state_ == "none" ? std::filesystem::path()
                             : state_.empty() ? default_state_folder()

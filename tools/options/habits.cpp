@@ -15,7 +15,8 @@ struct Habit {
 const Habit kOptions[] = {
     {{"-ngl", "--n-gpu-layers", "--gpu-layers", "-mg", "--main-gpu", "-sm", "--split-mode", "-ts",
       "--tensor-split", "--tensor-parallel-size", "-tp"},
-     "Hearth runs the whole model on one device; choose it with -d (see hearth devices), or several "
+     "Hearth runs the whole model on one device; choose it with -d (see hearth devices), or "
+     "several "
      "with --devices"},
     {{"-t", "--threads", "-tb", "--threads-batch"},
      "there are no threads to set: Hearth computes on the GPU, or on all cores if there is none"},
