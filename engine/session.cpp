@@ -150,7 +150,7 @@ Status Session::load(std::unique_ptr<ModelFile> file) {
                                   .fingerprint = rank_fingerprint(*file_),
                                   .is_cpu = is_cpu(device_->caps()),
                                   .device_uuid = device_->caps().device_uuid}));
-    HEARTH_ASSIGN(plan, plan_model(*file_, share.held, share.shard));
+    HEARTH_ASSIGN(plan, plan_model(*file_, share.held, share.shard, share.deal));
   }
 
   StepLimits limits = step_limits(options_, device_->caps(), plan.config.context);
@@ -189,9 +189,11 @@ Status Session::load(std::unique_ptr<ModelFile> file) {
   const ModelOptions model_options{.context = limits.context,
                                    .held = plan.config.held,
                                    .shard = plan.config.shard,
+                                   .deal = plan.config.deal,
                                    .progress = options_.progress};
   HEARTH_ASSIGN(model_, Model::allocate(*device_, *file_, model_options));
   const uint64_t most_swapped =
+      plan.config.deal.ranks *
       most_kv_blocks(plan.config, limits.kv, device_->caps().limits.max_allocation_bytes);
   StepRunnerOptions runner_options{
       .limits = limits,

@@ -83,6 +83,8 @@ struct ActivationSizes {
   uint64_t qkv = 0;        // [rows, q + k + v] f32
   uint64_t queries = 0;    // [rows, heads, head_size] f32, after rope
   uint64_t attended = 0;   // [rows, heads, head_size] f32, or less
+  // [rows, heads, head_size + kAttentionStats] f32, if ranks share KV blocks
+  uint64_t attention_sums = 0;
   uint64_t gate_up = 0;    // [rows, 2 * mlp_width] f32
   uint64_t mlp = 0;        // [rows, mlp_width] f32, or less
   uint64_t logits = 0;     // [logit rows, vocabulary] f32
@@ -92,9 +94,9 @@ struct ActivationSizes {
   uint64_t attention_counts = 0, attention_partials = 0;
 
   uint64_t total() const {
-    return hidden + normed + projected + picked + qkv + queries + attended + gate_up + mlp +
-           logits + routed + matmul_scratch + matmul_counts + sampling_scratch + sampling_counts +
-           norm_state + attention_counts + attention_partials;
+    return hidden + normed + projected + picked + qkv + queries + attended + attention_sums +
+           gate_up + mlp + logits + routed + matmul_scratch + matmul_counts + sampling_scratch +
+           sampling_counts + norm_state + attention_counts + attention_partials;
   }
 };
 
@@ -107,6 +109,7 @@ struct Activations {
   Status clear_counts(Device& device) const;
 
   Buffer hidden, normed, projected, picked, qkv, queries, attended, gate_up, mlp, logits, routed;
+  Buffer attention_sums;
   Buffer matmul_scratch, sampling_scratch;
   Buffer norm_state;                      // of a norm that two products share
   Buffer matmul_counts, sampling_counts;  // zero between uses

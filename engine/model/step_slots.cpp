@@ -86,10 +86,22 @@ Status StepRunner::allocate_hidden() {
   return {};
 }
 
-Status StepRunner::move(BlockMover& mover, std::span<const BlockMove> moves) {
+Status StepRunner::fork_blocks(std::span<const BlockMove> moves) {
   if (moves.empty()) return {};
   HEARTH_TRY(device_.chain().settle());
-  return mover.move(moves);
+  return dealt_ ? dealt_->fork(moves) : forks_->move(moves);
+}
+
+Status StepRunner::swap_out(std::span<const BlockMove> moves) {
+  if (moves.empty()) return {};
+  HEARTH_TRY(device_.chain().settle());
+  return dealt_ ? dealt_->swap_out(moves) : swaps_out_->move(moves);
+}
+
+Status StepRunner::swap_in(std::span<const BlockMove> moves) {
+  if (moves.empty()) return {};
+  HEARTH_TRY(device_.chain().settle());
+  return dealt_ ? dealt_->swap_in(moves) : swaps_in_->move(moves);
 }
 
 Status StepRunner::reserve_hidden(uint32_t slot, uint32_t tokens) {

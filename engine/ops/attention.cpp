@@ -109,7 +109,8 @@ Status record_list(CommandRecorder& recorder, PipelineStore& pipelines, const Ke
                                  .k_norm = k_norm.address(),
                                  .partials = splits ? partials_after(op) : 0,
                                  .part_rows = rope != nullptr ? part_rows(*rope) : 0,
-                                 .window = op.window,
+                                 // With dealt blocks, the lists have windows applied to them.
+                                 .window = op.shape.dealt ? 0 : op.window,
                                  .soft_cap = op.soft_cap};
   const auto cached = [&](const BufferSlice& slice) {
     return rope != nullptr ? reads_writes(slice) : reads(slice);
@@ -130,6 +131,11 @@ Status record_list(CommandRecorder& recorder, PipelineStore& pipelines, const Ke
 
 }  // namespace
 
+uint64_t attention_result_bytes(const AttentionShape& shape, RowForm form) {
+  const uint32_t size = shape.head_size + (shape.dealt ? params::kAttentionStats : 0);
+  return row_form_bytes(form, shape.bucket.rows, shape.heads * size);
+}
+
 uint64_t attention_partial_bytes(const AttentionCapacity& capacity, const AttentionShape& shape) {
   return uint64_t{capacity.slots} * shape.heads * (shape.head_size + 4) * 4;
 }
@@ -141,8 +147,9 @@ uint64_t attention_count_bytes(const AttentionCapacity& capacity, const Attentio
 PipelineInfo attention_pipeline(const KernelPlan& list, const Attention& op) {
   PipelineInfo info = list.pipeline;
   std::vector<uint32_t>& constants = info.constants;
-  constants.insert(constants.end(), {static_cast<uint32_t>(op.form), op.shape.heads,
-                                     op.shape.kv_heads, std::bit_cast<uint32_t>(op.scale)});
+  const uint32_t form = op.shape.dealt ? params::kFormSums : static_cast<uint32_t>(op.form);
+  constants.insert(constants.end(),
+                   {form, op.shape.heads, op.shape.kv_heads, std::bit_cast<uint32_t>(op.scale)});
   if (op.rope == nullptr) return info;
   const RopeKv& rope = *op.rope;
   const RopeStrides strides = strides_of(rope);
@@ -166,9 +173,7 @@ Status record_attention(CommandRecorder& recorder, PipelineStore& pipelines,
   if (op.shape.kv == KvFormat::kQ8_0 &&
       (op.cache.key_scales.buffer == nullptr || op.cache.value_scales.buffer == nullptr))
     return Error{ErrorKind::kInvalid, "attention over a Q8_0 cache without scales"};
-  if (!can_write(plan, op.form) ||
-      op.result.bytes <
-          row_form_bytes(op.form, op.shape.bucket.rows, op.shape.heads * op.shape.head_size))
+  if (!can_write(plan, op.form) || op.result.bytes < attention_result_bytes(op.shape, op.form))
     return Error{ErrorKind::kInvalid, "attention cannot write its result in that form, or there"};
   const uint64_t partial_bytes = attention_partial_bytes(plan.capacity, op.shape);
   const uint64_t count_bytes = attention_count_bytes(plan.capacity, op.shape);

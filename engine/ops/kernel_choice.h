@@ -184,6 +184,8 @@ struct AttentionShape {
   uint32_t head_size = 0;            // a multiple of kHeadSizeUnit, at most kMaxHeadSize
   bool f32_only = false;             // avoids matrix units, which need queries and weights as f16
   bool sinks = false;                // every head has a logit without a key (Attention::sinks)
+  // Ranks share a pool of KV blocks (dealt_tables.h): the result is sums for ranks to merge.
+  bool dealt = false;
   AttentionBucket bucket = {};
 };
 inline constexpr uint32_t kHeadSizeUnit = 16;

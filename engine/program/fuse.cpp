@@ -144,6 +144,7 @@ class Planner {
   PlannedClear plan(const ClearOp& op, uint32_t) { return {.op = op}; }
   PlannedSum plan(const SumOp& op, uint32_t) { return {.op = op}; }
   PlannedJoin plan(const JoinOp& op, uint32_t) { return {.op = op}; }
+  PlannedMerge plan(const MergeOp& op, uint32_t) { return {.op = op}; }
 
   const FuseInput& input_;
   MatmulChoices matmuls_;
@@ -189,7 +190,8 @@ StepPlan fuse(const FuseInput& input, std::span<const Op> ops) {
                 .layout = {},
                 .ops = {},
                 .sampling = plan_sampling(input)};
-  step.layout = step_layout(input.bucket, step.attention.capacity, input.windows.size());
+  step.layout = step_layout(input.bucket, step.attention.capacity, input.windows.size(),
+                            input.attention.dealt);
   Planner planner(input);
   for (const Op& op : ops) step.ops.push_back(planner.plan(op));
   add_in_norms(step.ops);

@@ -1,9 +1,13 @@
 #include "engine/ranks/link_exchange.h"
 
 #include <algorithm>
+#include <cmath>
+#include <optional>
 #include <utility>
 
 #include <fmt/format.h>
+
+#include "params/attention.h"
 
 namespace hearth {
 
@@ -16,7 +20,7 @@ Result<RowsMessage> LinkExchange::receive(uint32_t rank) {
   return rows;
 }
 
-Status LinkExchange::sum(std::span<const float> own, std::span<float> total) {
+Status LinkExchange::share(std::span<const float> own) {
   ++number_;
   for (uint32_t rank = 0; rank < link_.ranks(); ++rank)
     if (rank != link_.rank())
@@ -29,9 +33,14 @@ Status LinkExchange::sum(std::span<const float> own, std::span<float> total) {
     sources_[rank] = messages_[rank].rows;
     if (sources_[rank].size() != own.size())
       return Error{ErrorKind::kInternal,
-                   fmt::format("rank {} has {} numbers to add up instead of {}", rank,
+                   fmt::format("rank {} has {} numbers instead of {}", rank,
                                sources_[rank].size(), own.size())};
   }
+  return {};
+}
+
+Status LinkExchange::sum(std::span<const float> own, std::span<float> total) {
+  HEARTH_TRY(share(own));
   // `total` may be memory that is slow to read, so every number is written once.
   const std::span<const float> first = sources_[0], second = sources_[1];
   if (sources_.size() == 2) {
@@ -68,6 +77,51 @@ Status LinkExchange::join(std::span<const float> own, uint32_t rows, std::span<f
   }
   if (column == width) return {};
   return Error{ErrorKind::kInternal, "the ranks' columns do not add up"};
+}
+
+Status LinkExchange::merge(std::span<const float> own, uint32_t head_size, std::span<float> all) {
+  HEARTH_TRY(share(own));
+  const size_t stride = head_size + params::kAttentionStats, heads = own.size() / stride;
+  shares_.resize(sources_.size());
+  for (size_t head = 0; head < heads; ++head) {
+    // A rank without keys has a sum of weights of 0, and no max.
+    std::optional<float> max;
+    for (const std::span<const float> source : sources_) {
+      const std::span<const float> stats = source.subspan(head * stride + head_size, 2);
+      if (stats[1] > 0) max = std::max(max.value_or(stats[0]), stats[0]);
+    }
+    float weights = 0;
+    for (size_t rank = 0; rank < sources_.size(); ++rank) {
+      const std::span<const float> stats = sources_[rank].subspan(head * stride + head_size, 2);
+      shares_[rank] = stats[1] > 0 ? std::exp2(stats[0] - *max) : 0;
+      weights += shares_[rank] * stats[1];
+    }
+    for (float& share : shares_) share = weights > 0 ? share / weights : 0;
+    // `all` may be memory that is slow to read, so every number is written once.
+    const std::span<float> result = all.subspan(head * head_size, head_size);
+    const std::span<const float> first = sources_[0].subspan(head * stride, head_size);
+    const std::span<const float> second = sources_[1].subspan(head * stride, head_size);
+    for (size_t i = 0; i < head_size; ++i) {
+      float sum = shares_[0] * first[i] + shares_[1] * second[i];
+      for (size_t rank = 2; rank < sources_.size(); ++rank)
+        sum += shares_[rank] * sources_[rank][head * stride + i];
+      result[i] = sum;
+    }
+  }
+  return {};
+}
+
+// Ranks that have no part in a block do not count it, so it has the number of the exchange before.
+Status LinkExchange::send_block(uint32_t rank, std::span<const std::byte> block) {
+  const auto* const floats = reinterpret_cast<const float*>(block.data());
+  return link_.send(rank, Channel::kSums,
+                    write_rows({.step = number_}, {}, {floats, block.size() / sizeof(float)}));
+}
+
+Result<std::vector<std::byte>> LinkExchange::receive_block(uint32_t rank) {
+  HEARTH_ASSIGN(const RowsMessage message, receive(rank));
+  const std::span<const std::byte> bytes = std::as_bytes(message.rows);
+  return std::vector<std::byte>(bytes.begin(), bytes.end());
 }
 
 void LinkExchange::give_up(const Error& error) {

@@ -132,6 +132,7 @@ F32x4 partial_row(Work work, uint split, uint row) {
 // every head has one more logit, without a value, which adds to the sum alone.
 #ifdef SINKS
 float row_divisor(Work work, uint row, float max_score, float weight_sum) {
+  if (work.item.counts_sinks == 0) return weight_sum;
   const float sink = F32(params.q_norm).at[row_head(work, row)];
   return weight_sum + exp2(sink * 1.4426950408889634 - max_score);
 }
@@ -139,11 +140,24 @@ float row_divisor(Work work, uint row, float max_score, float weight_sum) {
 #define row_divisor(work, row, max_score, weight_sum) weight_sum
 #endif
 
+// Writes quad `quad` of a row whose keys have all been added up.
+void write_row(Work work, uint row, uint quad, vec4 sum, float max_score, float weight_sum) {
+  const float divisor = row_divisor(work, row, max_score, weight_sum);
+  if (kForm == kFormSums) {
+    const uint at = (work.item.first_row + row_token(work, row)) * kHeads + row_head(work, row);
+    F32x4 to = F32x4(params.result + uint64_t(at) * ((kHeadSize + kAttentionStats) * 4));
+    to.at[quad] = sum;
+    if (quad == 0) to.at[kRowQuads] = vec4(max_score, divisor, 0.0, 0.0);
+  } else {
+    write_result(work, row, quad, sum * (1.0 / divisor));
+  }
+}
+
 // Writes quad `quad` of a row's sum: the result, or this split's partial result. `stats` are the max and
 // the sum of weights. REQUIRES: has_row().
 void write_quad(Work work, uint row, uint quad, vec4 sum, vec2 stats) {
   if (work.item.splits == 1) {
-    write_result(work, row, quad, sum * (1.0 / row_divisor(work, row, stats.x, stats.y)));
+    write_row(work, row, quad, sum, stats.x, stats.y);
   } else {
     F32x4 to = partial_row(work, work.item.split, row);
     to.at[quad] = sum;

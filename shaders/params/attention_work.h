@@ -17,6 +17,7 @@ HEARTH_STRUCT(AttentionItem)
   uint splits;          // number of items of the tile; 1: this one has all keys
   uint split;           // index among them
   uint partial;         // the tile's first token slot in the partial results: [splits, tokens]
+  uint counts_sinks;    // 1: the tile's rows count the sinks of their heads, if the heads have any
 HEARTH_STRUCT_END
 
 #endif

@@ -119,6 +119,7 @@ SessionOptions ModelOptionsGroup::session_options() const {
   if (!policy_taken_) options.policy = before_switches(options.policy);
   read_ranks(devices_, layers_, options.ranks);
   if (split_ == "tensor") options.ranks.split = RankSplit::kTensor;
+  if (split_ == "sequence") options.ranks.split = RankSplit::kSequence;
   if (options.ranks.devices.size() == 1) {
     options.device = options.ranks.devices.front();
     options.ranks.devices.clear();
