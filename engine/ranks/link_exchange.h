@@ -31,14 +31,20 @@ class LinkExchange final : public RankExchange {
   uint32_t last_rank() const { return link_.ranks() - 1; }
   // The next message of a rank.
   Result<RowsMessage> receive(uint32_t rank);
-  // Sends own rows to all others, and sets `sources_` to the rows of all.
-  Status share(std::span<const float> own);
+  // Sends own rows to all others, or, divided, to each of them its part. `sources_` are then the
+  // rows, or this rank's part of the rows, of all ranks.
+  Status share(std::span<const float> own, bool divided = false);
+  // total = the sum of `sources_`, in the order of ranks.
+  void add_up(std::span<float> total) const;
+  // The same as sum(), but every rank adds up only a part of the rows, and sends it to the others.
+  Status divided_sum(std::span<const float> own, std::span<float> total);
 
   Link& link_;
   uint64_t number_ = 0;  // of the current exchange
   bool gave_up_ = false;
   std::vector<RowsMessage> messages_;            // of the current exchange, by rank
   std::vector<std::span<const float>> sources_;  // all ranks' rows, own ones included
+  std::vector<float> part_;                      // of a divided sum
   std::vector<float> shares_;                    // of each rank in a head's result, by its sum
 };
 

@@ -38,6 +38,22 @@ TEST(LinkExchange, AddsUpInTheOrderOfRanks) {
     });
 }
 
+// Every rank adds up a part of many rows; the parts are not of the same size.
+TEST(LinkExchange, TheSumOfManyRowsIsDividedOverTheRanks) {
+  const std::vector<float> parts{1e8f, 1, -1e8f, 2};
+  const size_t size = (16 << 18) + 5;  // 16 MiB, and a little
+  on_ranks(4, [&](uint32_t rank, LinkExchange& exchange) {
+    std::vector<float> own(size, parts[rank]);
+    for (size_t i = 0; i < size; i += 1000) own[i] = static_cast<float>(i);
+    std::vector<float> total(size, -1.0f);
+    for (int repetition = 0; repetition < 2; ++repetition) {
+      ASSERT_TRUE(exchange.sum(own, total).ok());
+      for (size_t i = 0; i < size; ++i)
+        ASSERT_EQ(total[i], i % 1000 == 0 ? 4 * static_cast<float>(i) : 2.0f) << i;
+    }
+  });
+}
+
 TEST(LinkExchange, JoinsColumnsOfDifferentWidthsOnTheLastRank) {
   on_ranks(3, [](uint32_t rank, LinkExchange& exchange) {
     const std::vector<std::vector<float>> parts = {{1, 4}, {2, 3, 5, 6}, {7, 8}};  // 2 rows each
@@ -143,7 +159,7 @@ TEST(LinkExchange, RanksThatDisagreeAboutTheOrderNotice) {
   on_ranks(2, [](uint32_t rank, LinkExchange& exchange) {
     const std::vector<float> own(2, 1.0f);
     std::vector<float> total(2);
-    // Rank 0 only sends its columns and goes on, while rank 1 begins with the sum.
+    // Rank 0 only sends its columns and continues, while rank 1 begins with the sum.
     if (rank == 0) {
       ASSERT_TRUE(exchange.join(own, 1, {}).ok());
       EXPECT_FALSE(exchange.sum(own, total).ok());
