@@ -61,7 +61,7 @@ class DealtModel {
 
   // Runs a step on all ranks and returns what the last one has.
   Result<std::vector<float>> logits(const StepBatch& batch) {
-    HEARTH_TRY(on_all([&](size_t rank) -> Status {
+    const Status ran = on_all([&](size_t rank) -> Status {
       const Result<StepTicket> ticket = runners_[rank]->submit(batch);
       if (!ticket.ok()) {
         exchanges_[rank]->give_up(ticket.error());
@@ -69,7 +69,8 @@ class DealtModel {
       }
       HEARTH_TRY(runners_[rank]->wait(*ticket));
       return {};
-    }));
+    });
+    HEARTH_TRY(ran);
     return runners_.back()->read_logits(static_cast<uint32_t>(batch.logit_rows.size()));
   }
 
