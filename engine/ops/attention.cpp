@@ -147,9 +147,8 @@ uint64_t attention_count_bytes(const AttentionCapacity& capacity, const Attentio
 PipelineInfo attention_pipeline(const KernelPlan& list, const Attention& op) {
   PipelineInfo info = list.pipeline;
   std::vector<uint32_t>& constants = info.constants;
-  const uint32_t form = op.shape.dealt ? params::kFormSums : static_cast<uint32_t>(op.form);
-  constants.insert(constants.end(),
-                   {form, op.shape.heads, op.shape.kv_heads, std::bit_cast<uint32_t>(op.scale)});
+  constants.insert(constants.end(), {static_cast<uint32_t>(op.form), op.shape.heads,
+                                     op.shape.kv_heads, std::bit_cast<uint32_t>(op.scale)});
   if (op.rope == nullptr) return info;
   const RopeKv& rope = *op.rope;
   const RopeStrides strides = strides_of(rope);

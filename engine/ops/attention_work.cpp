@@ -192,8 +192,8 @@ void AttentionPlanner::add_tile(const Tile& tile, const AttentionTuning& tuning,
                      .key_end = end,
                      .splits = count,
                      .split = split,
-                     .partial = count == 1 ? 0 : slots_,
-                     .counts_sinks = tile.counts_sinks ? 1u : 0u});
+                     .partial = (count == 1 ? 0 : slots_) |
+                                (tile.counts_sinks ? 0 : params::kSinksElsewhere)});
   }
   if (count > 1) slots_ += count * tile.tokens;
 }

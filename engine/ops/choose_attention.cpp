@@ -9,7 +9,7 @@ namespace hearth {
 namespace {
 
 std::string kernel_name(std::string_view kernel, const AttentionShape& shape) {
-  return std::string(kernel) + (shape.sinks ? "_sinks." : ".") +
+  return std::string(kernel) + (shape.dealt ? "_dealt" : "") + (shape.sinks ? "_sinks." : ".") +
          std::string(kv_format_name(shape.kv));
 }
 

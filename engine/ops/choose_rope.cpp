@@ -8,7 +8,8 @@ KernelPlan choose_rope_kv(const DeviceCaps& caps, const RopeKvShape& shape) {
   const uint32_t lanes = group_size(caps, 128);
   const uint32_t subgroups = lanes / caps.subgroup_size;
   return {
-      .pipeline = {.kernel = (shape.trees ? "rope_kv_tree." : "rope_kv.") +
+      .pipeline = {.kernel = std::string("rope_kv") + (shape.trees ? "_tree" : "") +
+                             (shape.dealt ? "_dealt." : ".") +
                              std::string(kv_format_name(shape.kv)),
                    .constants = {lanes, shape.heads, shape.kv_heads, shape.head_size,
                                  shape.rope_dims, shape.pairs == RopePairs::kAdjacent ? 1u : 0u,

@@ -55,6 +55,7 @@ struct RopeKvShape {
   // apart, which are added up.
   uint32_t parts = 1, partial_stride = 0;
   bool trees = false;  // rows may be in trees
+  bool dealt = false;  // ranks share the KV blocks; a row's block may be kElsewhere
 };
 
 KernelPlan choose_rope_kv(const DeviceCaps& caps, const RopeKvShape& shape);

@@ -87,6 +87,7 @@ class Planner {
     shape.rows = rows;
     shape.kv = input_.attention.kv;
     shape.trees = input_.bucket.trees;
+    shape.dealt = input_.attention.dealt;
     const WeightShape& weight = input_.weights.get(op.weight);
     const uint32_t q = shape.heads * shape.head_size, kv = shape.kv_heads * shape.head_size;
     planned.q = output_place(weight, rows, 0, q);

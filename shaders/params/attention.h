@@ -2,16 +2,15 @@
 #define HEARTH_PARAMS_ATTENTION_H
 #include "common/interop.h"
 
-// This uses all 112 bytes of push constants, so everything that a model fixes is a specialization constant.
-// kForm for ranks that have some of the keys each (common/row_form.glsl has the other forms). Every row and
-// head has its sum of 2^(score - max) * value, [head_size] f32, and then kAttentionStats more: max, sum of
-// 2^(score - max), two unused. A row without keys here is not written.
-HEARTH_CONSTANT(kFormSums, 2u)
+// With DEALT, for ranks that have some of the keys each, the result is sums for the ranks to merge: every
+// row and head has its sum of 2^(score - max) * value, [head_size] f32, and then kAttentionStats more: max,
+// sum of 2^(score - max), two unused. A row without keys here is not written.
 HEARTH_CONSTANT(kAttentionStats, 4u)
 
+// This uses all 112 bytes of push constants, so everything that a model fixes is a specialization constant.
 HEARTH_PARAMS(Attention)
   address q;              // [rows, heads, head_size] f32; with kFuseRope as the projection left it
-  address result;         // [rows, heads, head_size] in the form that kForm says
+  address result;         // [rows, heads, head_size] in the form kForm says
   address keys;           // the cache, see paged_kv.h
   address values;
   address key_scales;     // only Q8_0

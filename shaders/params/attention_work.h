@@ -4,6 +4,9 @@
 #define HEARTH_PARAMS_ATTENTION_WORK_H
 #include "common/interop.h"
 
+// In AttentionItem::partial, if ranks share the blocks: another rank counts the sinks of the tile's rows.
+HEARTH_CONSTANT(kSinksElsewhere, 0x80000000u)
+
 // A tile of neighbouring query tokens of one sequence against a range of its keys, for one KV head
 // and the query heads that share it. If a tile's keys are split over several items, each writes partial
 // results, and the last one to finish merges them.
@@ -17,7 +20,6 @@ HEARTH_STRUCT(AttentionItem)
   uint splits;          // number of items of the tile; 1: this one has all keys
   uint split;           // index among them
   uint partial;         // the tile's first token slot in the partial results: [splits, tokens]
-  uint counts_sinks;    // 1: the tile's rows count the sinks of their heads, if the heads have any
 HEARTH_STRUCT_END
 
 #endif

@@ -118,7 +118,7 @@ void expect_every_key_once(const DealtStep& step, const AttentionTuning& tuning,
       for (const AttentionItem& item : *list)
         for (uint32_t token = 0; token < item.tokens; ++token) {
           const uint32_t row = item.first_row + token;
-          if (item.split == 0) sinks[row] += item.counts_sinks;
+          if (item.split == 0 && (item.partial & params::kSinksElsewhere) == 0) ++sinks[row];
           const uint32_t mask =
               step.ancestors.empty() ? 0 : planner.work().ancestors[item.first_row + token];
           for (const uint32_t key : seen_by_item(item, token, mask)) {
