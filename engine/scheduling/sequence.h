@@ -89,7 +89,7 @@ struct Sequence : TokenLedger {
   std::uint32_t next_work() const {
     return has_candidates() && !at_candidates() ? committed() - computed() : work();
   }
-  // Blocks that are needed once `planned` more tokens are computed.
+  // Blocks that are needed once this many more tokens are computed.
   std::uint32_t blocks_after(std::uint32_t tokens) const {
     return at_candidates() ? computed() / kTokensPerBlock + tokens
                            : blocks_for(computed() + tokens);
