@@ -125,8 +125,7 @@ class DashCommand : public Command {
       HEARTH_ASSIGN(ViewHistory history, read_recording(recording_));
       options_.recording = std::make_shared<ViewHistory>(std::move(history));
     }
-    if (const char* key = std::getenv("HEARTH_API_KEY");
-        options_.api_key.empty() && key != nullptr)
+    if (const char* key = std::getenv("HEARTH_API_KEY"); options_.api_key.empty() && key != nullptr)
       options_.api_key = key;
     options_.state_folder = state_ == "none" ? std::filesystem::path()
                             : state_.empty() ? default_state_folder()

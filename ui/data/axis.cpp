@@ -120,6 +120,8 @@ std::vector<AxisTick> log_ticks(double min, double max, Unit unit, int max_label
   const int last_on_axis = static_cast<int>(std::floor(std::log10(max) + 1e-9));
   const int every = std::max(
       1, (last_on_axis - first_on_axis + std::max(max_labels, 1)) / std::max(max_labels, 1));
+  // A single label is better in the middle than at the end.
+  const int first_labelled = std::max(last_on_axis - first_on_axis, 0) % every / 2;
   std::vector<AxisTick> ticks;
   for (int power = first; power <= last; ++power)
     for (int digit = 1; digit < 10; ++digit) {
@@ -129,7 +131,8 @@ std::vector<AxisTick> log_ticks(double min, double max, Unit unit, int max_label
       // A short axis has room for labels between the powers of ten.
       const bool room = 3 * (last - first) <= max_labels || first_on_axis > last_on_axis;
       const bool between = (digit == 2 || digit == 5) && room;
-      const bool labelled = digit == 1 ? (power - first_on_axis) % every == 0 : between;
+      const bool labelled =
+          digit == 1 ? (power - first_on_axis) % every == first_labelled : between;
       ticks.push_back(
           {value, labelled ? with_suffix(fmt::format("{:.6g}", value / scale.size), scale.suffix)
                            : std::string()});

@@ -152,7 +152,7 @@ class LatencyPanel : public Panel {
     int line = 0;
     for (const auto& [name, value] :
          {std::pair{"p50", stats.p50}, std::pair{"p90", stats.p90}, std::pair{"p99", stats.p99}}) {
-      const std::string text = format_value(value, Unit::kSeconds);
+      const std::string text = stats.count == 0 ? "-" : format_value(value, Unit::kSeconds);
       const float width = ImGui::CalcTextSize(name).x + ImGui::CalcTextSize(text.c_str()).x;
       same_line_if_fits(width + ImGui::GetFontSize() / 3, ImGui::GetFontSize());
       ImGui::PushStyleColor(ImGuiCol_Text, theme.percentile_color(line++));

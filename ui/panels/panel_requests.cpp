@@ -120,9 +120,9 @@ class RequestsPanel : public Panel {
         ImGuiTableFlags_Reorderable | ImGuiTableFlags_ScrollX | ImGuiTableFlags_ScrollY |
         ImGuiTableFlags_RowBg | ImGuiTableFlags_SizingFixedFit | ImGuiTableFlags_BordersInnerV;
     // The column Progress takes the room that the others leave.
-    const float width = std::max(
-        ImGui::GetContentRegionAvail().x - ImGui::GetStyle().ScrollbarSize,
-        other_columns_width_ + context.theme.px(kColumns[kProgress].width));
+    const float width =
+        std::max(ImGui::GetContentRegionAvail().x - ImGui::GetStyle().ScrollbarSize,
+                 other_columns_width_ + context.theme.px(kColumns[kProgress].width));
     if (!ImGui::BeginTable("##requests", static_cast<int>(std::size(kColumns)), kFlags, {0, 0},
                            width))
       return;
@@ -259,10 +259,10 @@ class RequestsPanel : public Panel {
     const std::string text = fmt::format("{}/{}", row.computed, row.max_tokens);
     const float height = ImGui::GetTextLineHeight();
     // As long for every row, whatever its numbers are.
-    const float bar = std::max(ImGui::GetContentRegionAvail().x - theme.px(6) -
-                                   std::max(ImGui::CalcTextSize(text.c_str()).x,
-                                            ImGui::CalcTextSize("0000/0000").x),
-                               theme.px(20));
+    const float bar = std::max(
+        ImGui::GetContentRegionAvail().x - theme.px(6) -
+            std::max(ImGui::CalcTextSize(text.c_str()).x, ImGui::CalcTextSize("0000/0000").x),
+        theme.px(20));
     ImDrawList& draw = *ImGui::GetWindowDrawList();
     const float top = corner.y + height * 0.3f, bottom = corner.y + height * 0.75f;
     draw.AddRectFilled({corner.x, top}, {corner.x + bar, bottom},

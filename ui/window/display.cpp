@@ -4,11 +4,10 @@
 #include <cstdlib>
 
 // Before GLFW's header, which in a unity build is the first of several files that need both.
-#include "ui/window/vulkan_table.h"
-
 #include <GLFW/glfw3.h>
 
 #include "ui/data/display_scale.h"
+#include "ui/window/vulkan_table.h"
 
 namespace hearth {
 namespace {

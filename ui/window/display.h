@@ -1,5 +1,5 @@
-// The display: whether there is one, and how large things are on it. Separate from window.h, so that
-// callers need no Vulkan headers.
+// The display: whether there is one, and how large things are on it. Separate from window.h, so
+// that callers need no Vulkan headers.
 #pragma once
 
 #include <string>
@@ -20,8 +20,8 @@ bool start_glfw();
 std::string glfw_error();
 
 // The size of a new window, in GLFW's units, which it multiplies by the scale that the monitor
-// reports: what is asked for, or where that is 0, most of the screen up to 1600 by 1000 at its scale.
-// REQUIRES, as window_scale() does: GLFW was started.
+// reports: what is asked for, or where that is 0, most of the screen up to 1600 by 1000 at its
+// scale. REQUIRES, as window_scale() does: GLFW was started.
 std::pair<int, int> fitting_size(int width, int height);
 
 // How large to draw in this window (display_scale()).

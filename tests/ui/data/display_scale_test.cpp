@@ -15,8 +15,8 @@ TEST(DisplayScale, WhatTheDesktopSaysCounts) {
 }
 
 TEST(DisplayScale, UsualWindowsAreDrawnAtOne) {
-  for (const auto& [width, height] : {std::pair(1280, 720), {1600, 1000}, {1920, 1080},
-                                      {2560, 1440}, {3440, 1440}, {0, 0}})
+  for (const auto& [width, height] :
+       {std::pair(1280, 720), {1600, 1000}, {1920, 1080}, {2560, 1440}, {3440, 1440}, {0, 0}})
     EXPECT_EQ(display_scale({.width = width, .height = height, .dots_per_inch = 96}), 1)
         << width << " x " << height;
 }
