@@ -3,11 +3,11 @@
 #include <algorithm>
 #include <cstdlib>
 
-// Before GLFW's header, which in a unity build is the first of several files that need both.
+// In a unity build this is the first of several files that include it, and others need surfaces.
+#define GLFW_INCLUDE_VULKAN
 #include <GLFW/glfw3.h>
 
 #include "ui/data/display_scale.h"
-#include "ui/window/vulkan_table.h"
 
 namespace hearth {
 namespace {
