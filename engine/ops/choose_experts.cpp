@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <bit>
+#include <cstdio>
+#include <cstdlib>
 #include <limits>
 
 #include "engine/ops/choose_tile.h"
@@ -137,6 +139,19 @@ std::optional<ExpertProduct> choose_row_sums(const DeviceCaps& caps, const Exper
   return chosen;
 }
 
+// Only for timing variants; not to stay.
+struct Variants {
+  uint32_t first_subgroups = 23, first_ahead = 2, second_subgroups = 23, second_ahead = 2,
+           few_ahead = 2, per_multiprocessor = 1;
+};
+Variants variants() {
+  Variants v;
+  if (const char* text = std::getenv("HEARTH_EXPERTS"))
+    std::sscanf(text, "%u:%u,%u:%u,%u,%u", &v.first_subgroups, &v.first_ahead, &v.second_subgroups,
+                &v.second_ahead, &v.few_ahead, &v.per_multiprocessor);
+  return v;
+}
+
 // Indices of constants of experts_few.
 constexpr size_t kFewGate = 7, kFewRoute = 12, kFewNorm = 14;
 
@@ -166,12 +181,60 @@ std::optional<ExpertProduct> choose_few_product(const DeviceCaps& caps, const Ex
                               .constants = {subgroups * kLanes, kNoEpilogue, product.inputs, 1,
                                             subgroups, 1, 1, 0, 0, shape.used, shape.experts,
                                             divide_up(shape.experts, kLanes), 0,
-                                            shape.over_all ? 1u : 0u, 0},
+                                            shape.over_all ? 1u : 0u, 0, variants().few_ahead},
                               .subgroup_size = caps.subgroup_size},
                  .groups = {.x = 1, .y = groups}},
       .gate_constant = kFewGate,
       .norm_constant = product.gated ? std::optional(kFewNorm) : std::nullopt,
       .all_rows = true};
+}
+
+// Indices of constants of experts_one_row.
+constexpr size_t kOneGate = 7, kOneNorm = 12;
+
+std::optional<ExpertProduct> choose_one_row_product(const DeviceCaps& caps,
+                                                    const ExpertsShape& shape,
+                                                    const ProductShape& product,
+                                                    uint32_t subgroups, uint32_t ahead) {
+  constexpr uint32_t kLanes = 32, kRoundResults = 8;
+  const uint32_t results = product.gated ? product.outputs / 2 : product.outputs;
+  if (!caps.features.lane_fragments || product.format != WeightFormat::kMxfp4 ||
+      !matrix_units(caps, product.format) || results % kRoundResults != 0 ||
+      subgroups * kLanes > caps.limits.max_group_invocations)
+    return std::nullopt;
+  const uint32_t all = results / kRoundResults * (product.gated ? shape.used : 1);
+  const uint32_t groups = std::min(all, multiprocessors(caps) * variants().per_multiprocessor);
+  const uint32_t rounds = divide_up(all, groups);
+  const uint32_t shared_bytes = (rounds + 1) * subgroups * kRoundResults * 8 + subgroups * 4;
+  if (shared_bytes + 16 * shape.used + 256 > caps.limits.max_shared_bytes) return std::nullopt;
+  return ExpertProduct{
+      .kernel = {.pipeline = {.kernel = variant("experts_one_row", product.format),
+                              .constants = {subgroups * kLanes, kNoEpilogue, product.inputs,
+                                            results, subgroups, rounds, ahead, 0, 0, shape.used,
+                                            divide_up(shape.experts, kLanes),
+                                            shape.over_all ? 1u : 0u, 0},
+                              .subgroup_size = caps.subgroup_size},
+                 .groups = {.x = 1, .y = groups}},
+      .gate_constant = kOneGate,
+      .norm_constant = product.gated ? std::optional(kOneNorm) : std::nullopt,
+      .all_rows = true};
+}
+
+void choose_one_row_products(const DeviceCaps& caps, const ExpertsShape& shape,
+                             const ProductShape& gate_up, const ProductShape& down,
+                             ExpertsPlan& plan) {
+  const Variants v = variants();
+  if (v.first_subgroups != 0) {
+    const auto first = choose_one_row_product(caps, shape, gate_up, v.first_subgroups, v.first_ahead);
+    if (first) plan.gate_up = *first;
+  }
+  if (v.second_subgroups != 0) {
+    const auto second = choose_one_row_product(caps, shape, down, v.second_subgroups, v.second_ahead);
+    if (second) {
+      plan.down = *second;
+      plan.halves = plan.gate_up.half_results = true;
+    }
+  }
 }
 
 // Both products, or for one row only the first: the second then adds up the row's experts.
@@ -292,7 +355,9 @@ void plan_lists(const DeviceCaps& caps, const ExpertsShape& shape, ExpertsPlan& 
                                          .subgroup_size = lanes},
                             .groups = {.x = shape.experts}};
   }
-  if (plan.down.kernel.pipeline.kernel.starts_with("experts_sum_")) return;
+  if (plan.down.kernel.pipeline.kernel.starts_with("experts_sum_") ||
+      plan.down.kernel.pipeline.kernel.starts_with("experts_one_row"))
+    return;
   const uint32_t combine_lanes = is_cpu(caps) ? lanes : group_size(caps, 128);
   plan.combine =
       KernelPlan{.pipeline = {.kernel = "combine_experts",
@@ -339,7 +404,10 @@ ExpertsPlan choose_experts(const DeviceCaps& caps, const ExpertsShape& shape, bo
     plan.gate_up = choose_row_product(caps, gate_up, plan.tiles);
     const std::optional<ExpertProduct> sums = choose_row_sums(caps, shape);
     plan.down = sums ? *sums : choose_row_product(caps, down, plan.tiles);
-    if (!deterministic) choose_few_products(caps, shape, gate_up, down, plan);
+    if (!deterministic) {
+      choose_few_products(caps, shape, gate_up, down, plan);
+      if (shape.rows == 1) choose_one_row_products(caps, shape, gate_up, down, plan);
+    }
   } else {
     bool matrices = matrix_units(caps, shape.gate_up) && matrix_units(caps, shape.down);
     std::optional<TilePair> tiles = choose_tiles(caps, shape, gate_up, down, matrices);
