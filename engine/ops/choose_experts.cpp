@@ -142,13 +142,13 @@ std::optional<ExpertProduct> choose_row_sums(const DeviceCaps& caps, const Exper
 // Only for timing variants; not to stay.
 struct Variants {
   uint32_t first_subgroups = 23, first_ahead = 2, second_subgroups = 23, second_ahead = 2,
-           few_ahead = 2, per_multiprocessor = 1;
+           few_ahead = 1, per_multiprocessor = 1, few_subgroups = 0, few_per_multiprocessor = 1;
 };
 Variants variants() {
   Variants v;
   if (const char* text = std::getenv("HEARTH_EXPERTS"))
-    std::sscanf(text, "%u:%u,%u:%u,%u,%u", &v.first_subgroups, &v.first_ahead, &v.second_subgroups,
-                &v.second_ahead, &v.few_ahead, &v.per_multiprocessor);
+    std::sscanf(text, "%u:%u,%u:%u,%u,%u,%u,%u", &v.first_subgroups, &v.first_ahead, &v.second_subgroups,
+                &v.second_ahead, &v.few_ahead, &v.per_multiprocessor, &v.few_subgroups, &v.few_per_multiprocessor);
   return v;
 }
 
@@ -167,15 +167,17 @@ std::optional<ExpertProduct> choose_few_product(const DeviceCaps& caps, const Ex
       shape.experts > kMostExpertsInUse)
     return std::nullopt;
   const uint32_t steps = divide_up(product.inputs, kStep);
+  const Variants v = variants();
   const uint32_t subgroups =
-      std::max(divide_up(steps, divide_up(steps, team->subgroups)), kMostExpertsInUse / kLanes);
+      v.few_subgroups != 0 ? v.few_subgroups
+                           : std::max(divide_up(steps, divide_up(steps, team->subgroups)), kMostExpertsInUse / kLanes);
   // Sums of two rounds, and the lists of rows and experts.
   const uint32_t shared_bytes =
-      2 * subgroups * kLanes * 16 + (kMostRows + 1) * (shape.experts + subgroups + shape.used) * 4;
+      2 * v.few_ahead * subgroups * kLanes * 16 + (kMostRows + 1) * (shape.experts + subgroups + shape.used) * 4;
   if (subgroups * kLanes > caps.limits.max_group_invocations ||
       shared_bytes + 256 > caps.limits.max_shared_bytes)
     return std::nullopt;
-  const uint32_t groups = multiprocessors(caps) * std::max(1u, team->subgroups / subgroups);
+  const uint32_t groups = multiprocessors(caps) * (v.few_subgroups != 0 ? v.few_per_multiprocessor : std::max(1u, team->subgroups / subgroups));
   return ExpertProduct{
       .kernel = {.pipeline = {.kernel = variant("experts_few", product.format),
                               .constants = {subgroups * kLanes, kNoEpilogue, product.inputs, 1,

@@ -17,7 +17,6 @@ layout(constant_id = 11) const uint kLaneExperts = 1;  // only with kRoutes
 layout(constant_id = 12) const uint kRoutes = 0;       // 1: chooses the experts and writes tiles and scales
 layout(constant_id = 13) const uint kOverAll = 0;      // then scales are shares of all experts
 layout(constant_id = 14) const uint kNorm = 0;         // 1: applies the RMS norm to x; only with gates
-layout(constant_id = 15) const uint kAhead = 1;        // rounds whose weights are in flight
 #include "common/route.glsl"
 
 const bool kFirstProduct = kGate != kGateNone;
@@ -219,11 +218,13 @@ void main() {
     }
     if (!kFirstProduct) load_positions(x, expert);
     [[dont_unroll]] for (uint begun = first; begun < last; begun += kAhead) {
+      Results results[kAhead];
       [[unroll]] for (uint a = 0; a < kAhead; ++a) {
         const uint round = begun + a;
         // Past the last round all lanes load it again, because a branch around loads would wait for them.
         const uvec2 next_rows = weight_rows(min(round + kAhead, last - 1));
-        const Results results = find_results(turn, round, round < last);  // biases are in flight while weights are multiplied
+        // Biases are in flight while weights are multiplied.
+        results[a] = find_results(turn + a, round, round < last);
         Fragment sums[kSums];
         [[unroll]] for (uint i = 0; i < kSums; ++i) sums[i] = Fragment(0.0);
         [[unroll]] for (uint u = 0; u < kLaneChunks; ++u) {
@@ -231,11 +232,12 @@ void main() {
           fetch_chunk(weights[a], planes, next_rows, u);
         }
         rows[a] = next_rows;
-        stage_sums(sums, turn);
-        barrier();
-        if (stores(turn)) store_results(turn, results);
-        ++turn;
+        stage_sums(sums, turn + a);
       }
+      barrier();
+      [[unroll]] for (uint a = 0; a < kAhead; ++a)
+        if (stores(turn + a)) store_results(turn + a, results[a]);
+      turn += kAhead;
     }
     item += last - first;
   }
