@@ -140,9 +140,9 @@ void load_positions(out uvec4 x[kXVecs], uint of_expert) {
   }
 }
 
-// Where the rows of a round's weights begin, in chunks.
-uvec2 weight_rows(uint round) {
-  const uint n = round * kRoundResults + lane_id() / 4, last = result_count() - 1;
+// Where the rows of a round's weights begin, in chunks; past the last round those of the last.
+uvec2 weight_rows(uint round, uint rounds) {
+  const uint n = min(round, rounds - 1) * kRoundResults + lane_id() / 4, last = result_count() - 1;
   const uvec2 outputs = kFirstProduct ? min(n, last) + uvec2(0, result_count())
                                       : uvec2(min(n, last), min(n + 8, last));
   return outputs * kRowChunks;
@@ -154,14 +154,14 @@ struct Results {
   vec2 biases;
 };
 
-Results find_results(uint turn, uint round, bool exists) {
+Results find_results(uint turn, uint round) {
   const uint pair = subgroup_id() % kStorers * kSubgroupSize + lane_id();
   Results results;
   results.row = pair % kColumnRows;
   results.n = round * kRoundResults + pair / kColumnRows % 8;
   results.place = 0;
   results.biases = vec2(0.0);
-  if (stores(turn) && exists) {
+  if (stores(turn)) {
     results.place = places[expert * kColumnRows + results.row];
     const uint last = params.outputs - 1;
     const uint second = results.n + (kFirstProduct ? result_count() : 8);
@@ -210,34 +210,24 @@ void main() {
     expert = in_use[item / rounds];
     const Planes planes = planes_at(matrix_of(expert), params.outputs * (kInputs / kBlockWeights));
     const uint first = item % rounds, last = min(rounds, first + end - item);
-    uvec2 rows[kAhead];
-    Weights weights[kAhead];
-    [[unroll]] for (uint a = 0; a < kAhead; ++a) {
-      rows[a] = weight_rows(min(first + a, last - 1));
-      [[unroll]] for (uint u = 0; u < kLaneChunks; ++u) fetch_chunk(weights[a], planes, rows[a], u);
-    }
+    uvec2 rows = weight_rows(first, rounds);
+    Weights weights;
+    [[unroll]] for (uint u = 0; u < kLaneChunks; ++u) fetch_chunk(weights, planes, rows, u);
     if (!kFirstProduct) load_positions(x, expert);
-    [[dont_unroll]] for (uint begun = first; begun < last; begun += kAhead) {
-      Results results[kAhead];
-      [[unroll]] for (uint a = 0; a < kAhead; ++a) {
-        const uint round = begun + a;
-        // Past the last round all lanes load it again, because a branch around loads would wait for them.
-        const uvec2 next_rows = weight_rows(min(round + kAhead, last - 1));
-        // Biases are in flight while weights are multiplied.
-        results[a] = find_results(turn + a, round, round < last);
-        Fragment sums[kSums];
-        [[unroll]] for (uint i = 0; i < kSums; ++i) sums[i] = Fragment(0.0);
-        [[unroll]] for (uint u = 0; u < kLaneChunks; ++u) {
-          multiply_chunk(weights[a], x, u, rows[a], sums);
-          fetch_chunk(weights[a], planes, next_rows, u);
-        }
-        rows[a] = next_rows;
-        stage_sums(sums, turn + a);
+    [[dont_unroll]] for (uint round = first; round < last; ++round) {
+      const uvec2 next_rows = weight_rows(round + 1, rounds);
+      const Results results = find_results(turn, round);  // biases are in flight while weights are multiplied
+      Fragment sums[kSums];
+      [[unroll]] for (uint i = 0; i < kSums; ++i) sums[i] = Fragment(0.0);
+      [[unroll]] for (uint u = 0; u < kLaneChunks; ++u) {
+        multiply_chunk(weights, x, u, rows, sums);
+        fetch_chunk(weights, planes, next_rows, u);
       }
+      rows = next_rows;
+      stage_sums(sums, turn);
       barrier();
-      [[unroll]] for (uint a = 0; a < kAhead; ++a)
-        if (stores(turn + a)) store_results(turn + a, results[a]);
-      turn += kAhead;
+      if (stores(turn)) store_results(turn, results);
+      ++turn;
     }
     item += last - first;
   }

@@ -129,17 +129,12 @@ void multiply_chunk(Weights weights, uvec4 x[kXVecs], uint u, uvec2 rows, inout 
   }
 }
 
-// The subgroups' sums, in fragment layout. Twice the rounds between two barriers, because one round's sums
-// are still read while the next one's are written.
-#ifdef EXPERTS
-layout(constant_id = 15) const uint kAhead = 1;  // rounds whose weights are in flight
-#else
-const uint kAhead = 1;
-#endif
-shared vec4 partials[2 * kAhead * kSubgroups * kColumns * kSubgroupSize];
+// The subgroups' sums, in fragment layout. Two rounds, because one round's sums are still read while the
+// next one's are written.
+shared vec4 partials[2 * kSubgroups * kColumns * kSubgroupSize];
 
 uint partial_at(uint round, uint subgroup, uint column, uint lane) {
-  return ((round % (2 * kAhead) * kSubgroups + subgroup) * kColumns + column) * kSubgroupSize + lane;
+  return ((round % 2 * kSubgroups + subgroup) * kColumns + column) * kSubgroupSize + lane;
 }
 
 void stage_sums(Fragment sums[kSums], uint round) {
