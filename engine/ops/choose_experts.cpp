@@ -2,22 +2,14 @@
 
 #include <algorithm>
 #include <bit>
-#include <cstdio>
-#include <cstdlib>
 #include <limits>
 
+#include "engine/ops/choose_few_experts.h"
 #include "engine/ops/choose_tile.h"
 #include "engine/ops/tuning/profile.h"
 
 namespace hearth {
 namespace {
-
-// A product of an expert, for all tiles.
-struct ProductShape {
-  WeightFormat format;
-  uint32_t inputs, outputs;
-  bool gated;
-};
 
 // The matmul kernel's variant for experts: "matmul_wide.f16" becomes "experts_wide.f16".
 std::string experts_kernel(const std::string& matmul) {
@@ -40,7 +32,7 @@ uint64_t expected_tiles(const ExpertsShape& shape, uint32_t tile_rows) {
 }
 
 // One invocation per result and tile.
-ExpertProduct choose_cpu_product(const DeviceCaps& caps, const ProductShape& product,
+ExpertProduct choose_cpu_product(const DeviceCaps& caps, const ExpertProductShape& product,
                                  uint32_t tile_rows, uint32_t tiles) {
   constexpr size_t kGateConstant = 3;
   const uint32_t results = product.gated ? product.outputs / 2 : product.outputs;
@@ -95,7 +87,7 @@ void spread_integer(const DeviceCaps& caps, uint32_t outputs, uint32_t tiles, Ke
 }
 
 // One row per tile: the matrix-vector kernel of a single row, for every pair.
-ExpertProduct choose_row_product(const DeviceCaps& caps, const ProductShape& product,
+ExpertProduct choose_row_product(const DeviceCaps& caps, const ExpertProductShape& product,
                                  uint32_t tiles) {
   const MatmulPlan plan = choose_matmul(caps, {.format = product.format,
                                                .rows = 1,
@@ -129,7 +121,7 @@ std::optional<ExpertProduct> choose_row_sums(const DeviceCaps& caps, const Exper
                                                .inputs = shape.used * shape.mlp_width,
                                                .outputs = shape.width});
   if (!is_integer_kernel(plan.multiply)) return std::nullopt;
-  ExpertProduct chosen{.kernel = plan.multiply, .gate_constant = kRowGate};
+  ExpertProduct chosen{.kernel = plan.multiply, .gate_constant = kRowGate, .sums = true};
   spread_integer(caps, shape.width, shape.rows, chosen.kernel);
   PipelineInfo& pipeline = chosen.kernel.pipeline;
   pipeline.constants.resize(kSumInputs + 1);
@@ -137,121 +129,6 @@ std::optional<ExpertProduct> choose_row_sums(const DeviceCaps& caps, const Exper
   pipeline.kernel = variant("experts_sum_integer", shape.down);
   chosen.kernel.groups.y = shape.rows;
   return chosen;
-}
-
-// Only for timing variants; not to stay.
-struct Variants {
-  uint32_t first_subgroups = 23, first_ahead = 2, second_subgroups = 23, second_ahead = 2,
-           few_ahead = 1, per_multiprocessor = 1, few_subgroups = 0, few_per_multiprocessor = 1;
-};
-Variants variants() {
-  Variants v;
-  if (const char* text = std::getenv("HEARTH_EXPERTS"))
-    std::sscanf(text, "%u:%u,%u:%u,%u,%u,%u,%u", &v.first_subgroups, &v.first_ahead, &v.second_subgroups,
-                &v.second_ahead, &v.few_ahead, &v.per_multiprocessor, &v.few_subgroups, &v.few_per_multiprocessor);
-  return v;
-}
-
-// Indices of constants of experts_few.
-constexpr size_t kFewGate = 7, kFewRoute = 12, kFewNorm = 14;
-
-// A product of all experts of up to eight rows on matrix units, which reads each expert's weights
-// once. For MXFP4, whose bits are cheap to turn into halves and costly to turn into integers. Empty
-// if the device has no kernel for it.
-std::optional<ExpertProduct> choose_few_product(const DeviceCaps& caps, const ExpertsShape& shape,
-                                                const ProductShape& product) {
-  constexpr uint32_t kMostRows = 8, kMostExpertsInUse = 128, kLanes = 32, kStep = 128;
-  const std::optional<FewRowsTeam> team = tuning_profile(caps).few_rows.quantized;
-  if (!team || !caps.features.lane_fragments || product.format != WeightFormat::kMxfp4 ||
-      !matrix_units(caps, product.format) || shape.rows > kMostRows ||
-      shape.experts > kMostExpertsInUse)
-    return std::nullopt;
-  const uint32_t steps = divide_up(product.inputs, kStep);
-  const Variants v = variants();
-  const uint32_t subgroups =
-      v.few_subgroups != 0 ? v.few_subgroups
-                           : std::max(divide_up(steps, divide_up(steps, team->subgroups)), kMostExpertsInUse / kLanes);
-  // Sums of two rounds, and the lists of rows and experts.
-  const uint32_t shared_bytes =
-      2 * v.few_ahead * subgroups * kLanes * 16 + (kMostRows + 1) * (shape.experts + subgroups + shape.used) * 4;
-  if (subgroups * kLanes > caps.limits.max_group_invocations ||
-      shared_bytes + 256 > caps.limits.max_shared_bytes)
-    return std::nullopt;
-  const uint32_t groups = multiprocessors(caps) * (v.few_subgroups != 0 ? v.few_per_multiprocessor : std::max(1u, team->subgroups / subgroups));
-  return ExpertProduct{
-      .kernel = {.pipeline = {.kernel = variant("experts_few", product.format),
-                              .constants = {subgroups * kLanes, kNoEpilogue, product.inputs, 1,
-                                            subgroups, 1, 1, 0, 0, shape.used, shape.experts,
-                                            divide_up(shape.experts, kLanes), 0,
-                                            shape.over_all ? 1u : 0u, 0, variants().few_ahead},
-                              .subgroup_size = caps.subgroup_size},
-                 .groups = {.x = 1, .y = groups}},
-      .gate_constant = kFewGate,
-      .norm_constant = product.gated ? std::optional(kFewNorm) : std::nullopt,
-      .all_rows = true};
-}
-
-// Indices of constants of experts_one_row.
-constexpr size_t kOneGate = 7, kOneNorm = 12;
-
-std::optional<ExpertProduct> choose_one_row_product(const DeviceCaps& caps,
-                                                    const ExpertsShape& shape,
-                                                    const ProductShape& product,
-                                                    uint32_t subgroups, uint32_t ahead) {
-  constexpr uint32_t kLanes = 32, kRoundResults = 8;
-  const uint32_t results = product.gated ? product.outputs / 2 : product.outputs;
-  if (!caps.features.lane_fragments || product.format != WeightFormat::kMxfp4 ||
-      !matrix_units(caps, product.format) || results % kRoundResults != 0 ||
-      subgroups * kLanes > caps.limits.max_group_invocations)
-    return std::nullopt;
-  const uint32_t all = results / kRoundResults * (product.gated ? shape.used : 1);
-  const uint32_t groups = std::min(all, multiprocessors(caps) * variants().per_multiprocessor);
-  const uint32_t rounds = divide_up(all, groups);
-  const uint32_t shared_bytes = (rounds + 1) * subgroups * kRoundResults * 8 + subgroups * 4;
-  if (shared_bytes + 16 * shape.used + 256 > caps.limits.max_shared_bytes) return std::nullopt;
-  return ExpertProduct{
-      .kernel = {.pipeline = {.kernel = variant("experts_one_row", product.format),
-                              .constants = {subgroups * kLanes, kNoEpilogue, product.inputs,
-                                            results, subgroups, rounds, ahead, 0, 0, shape.used,
-                                            divide_up(shape.experts, kLanes),
-                                            shape.over_all ? 1u : 0u, 0},
-                              .subgroup_size = caps.subgroup_size},
-                 .groups = {.x = 1, .y = groups}},
-      .gate_constant = kOneGate,
-      .norm_constant = product.gated ? std::optional(kOneNorm) : std::nullopt,
-      .all_rows = true};
-}
-
-void choose_one_row_products(const DeviceCaps& caps, const ExpertsShape& shape,
-                             const ProductShape& gate_up, const ProductShape& down,
-                             ExpertsPlan& plan) {
-  const Variants v = variants();
-  if (v.first_subgroups != 0) {
-    const auto first = choose_one_row_product(caps, shape, gate_up, v.first_subgroups, v.first_ahead);
-    if (first) plan.gate_up = *first;
-  }
-  if (v.second_subgroups != 0) {
-    const auto second = choose_one_row_product(caps, shape, down, v.second_subgroups, v.second_ahead);
-    if (second) {
-      plan.down = *second;
-      plan.halves = plan.gate_up.half_results = true;
-    }
-  }
-}
-
-// Both products, or for one row only the first: the second then adds up the row's experts.
-void choose_few_products(const DeviceCaps& caps, const ExpertsShape& shape,
-                         const ProductShape& gate_up, const ProductShape& down, ExpertsPlan& plan) {
-  std::optional<ExpertProduct> first = choose_few_product(caps, shape, gate_up);
-  if (!first) return;
-  const std::optional<ExpertProduct> second =
-      shape.rows == 1 ? std::nullopt : choose_few_product(caps, shape, down);
-  if (shape.rows > 1 && !second) return;
-  first->kernel.pipeline.constants[kFewRoute] = 1;
-  plan.gate_up = *first;
-  if (!second) return;
-  plan.down = *second;
-  plan.halves = plan.gate_up.half_results = true;
 }
 
 // Whether the first product's workgroups should choose the experts themselves: not if most of them
@@ -293,9 +170,9 @@ struct TilePair {
 // Tiles of the same rows for both products, the fastest for the number of rows that experts get.
 // Empty if the device has no room for any, which happens only with matrix units.
 std::optional<TilePair> choose_tiles(const DeviceCaps& caps, const ExpertsShape& shape,
-                                     const ProductShape& gate_up, const ProductShape& down,
-                                     bool matrices) {
-  const auto tiles_of = [&](const ProductShape& product) {
+                                     const ExpertProductShape& gate_up,
+                                     const ExpertProductShape& down, bool matrices) {
+  const auto tiles_of = [&](const ExpertProductShape& product) {
     return row_tiles(
         caps,
         {.format = product.format, .rows = 1, .inputs = product.inputs, .outputs = product.outputs},
@@ -357,9 +234,7 @@ void plan_lists(const DeviceCaps& caps, const ExpertsShape& shape, ExpertsPlan& 
                                          .subgroup_size = lanes},
                             .groups = {.x = shape.experts}};
   }
-  if (plan.down.kernel.pipeline.kernel.starts_with("experts_sum_") ||
-      plan.down.kernel.pipeline.kernel.starts_with("experts_one_row"))
-    return;
+  if (plan.down.sums) return;
   const uint32_t combine_lanes = is_cpu(caps) ? lanes : group_size(caps, 128);
   plan.combine =
       KernelPlan{.pipeline = {.kernel = "combine_experts",
@@ -373,7 +248,7 @@ ExpertScratch expert_scratch(const ExpertsPlan& plan, const ExpertsShape& shape)
   ExpertScratch scratch;
   const auto place = [&](ExpertScratch::Part& part, uint64_t bytes) {
     part = {scratch.total_bytes, bytes};
-    scratch.total_bytes += (bytes + 255) / 256 * 256;
+    scratch.total_bytes += round_up(bytes, 256);
   };
   const uint64_t pairs = pairs_of(shape), positions = plan.positions();
   place(scratch.chosen, pairs * 4);
@@ -391,8 +266,8 @@ ExpertScratch expert_scratch(const ExpertsPlan& plan, const ExpertsShape& shape)
 }
 
 ExpertsPlan choose_experts(const DeviceCaps& caps, const ExpertsShape& shape, bool deterministic) {
-  const ProductShape gate_up{shape.gate_up, shape.width, 2 * shape.mlp_width, true};
-  const ProductShape down{shape.down, shape.mlp_width, shape.width, false};
+  const ExpertProductShape gate_up{shape.gate_up, shape.width, 2 * shape.mlp_width, true};
+  const ExpertProductShape down{shape.down, shape.mlp_width, shape.width, false};
   // With a row of its own for nearly every expert there is nothing to share.
   const bool share = !deterministic && pairs_of(shape) > shape.experts;
   ExpertsPlan plan;
@@ -406,9 +281,10 @@ ExpertsPlan choose_experts(const DeviceCaps& caps, const ExpertsShape& shape, bo
     plan.gate_up = choose_row_product(caps, gate_up, plan.tiles);
     const std::optional<ExpertProduct> sums = choose_row_sums(caps, shape);
     plan.down = sums ? *sums : choose_row_product(caps, down, plan.tiles);
-    if (!deterministic) {
-      choose_few_products(caps, shape, gate_up, down, plan);
-      if (shape.rows == 1) choose_one_row_products(caps, shape, gate_up, down, plan);
+    if (const auto few = deterministic ? std::nullopt : choose_few_experts(caps, shape)) {
+      plan.gate_up = few->gate_up;
+      plan.down = few->down;
+      plan.halves = true;
     }
   } else {
     bool matrices = matrix_units(caps, shape.gate_up) && matrix_units(caps, shape.down);

@@ -2,8 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <cstdlib>
-
 #include "engine/ops/choose_experts.h"
 #include "params/combine_experts.h"
 #include "params/experts.h"
@@ -189,7 +187,6 @@ Status record_experts(CommandRecorder& recorder, PipelineStore& pipelines, const
   }
   HEARTH_TRY(record_expert_product(recorder, pipelines, plan, shape, plan.gate_up, op.gate_up,
                                    tiles, first, shape.width, 2 * shape.mlp_width));
-  if (std::getenv("HEARTH_SPLIT")) recorder.set_section("experts, second");
   if (!plan.combine)
     return record_expert_product(
         recorder, pipelines, plan, shape, plan.down, op.down, tiles,

@@ -300,7 +300,6 @@ TEST_F(ExpertsTest, AllRowsOfAStepFromRegisters) {
   const uint32_t lanes = device().caps().subgroup_size;
   for (const uint32_t rows : {1u, 5u, 8u}) {
     for (const bool norm : {false, true}) {
-      const uint32_t ahead = norm ? 2 : 1;
       ExpertsShape shape{.gate_up = WeightFormat::kMxfp4,
                          .down = WeightFormat::kMxfp4,
                          .rows = rows,
@@ -318,7 +317,7 @@ TEST_F(ExpertsTest, AllRowsOfAStepFromRegisters) {
                                     .constants = {kSubgroups * kLanes, 0, inputs, 1, kSubgroups, 1,
                                                   1, 0, 0, shape.used, shape.experts,
                                                   divide_up(shape.experts, lanes), first ? 1u : 0u,
-                                                  shape.over_all ? 1u : 0u, 0, ahead},
+                                                  shape.over_all ? 1u : 0u, 0},
                                     .subgroup_size = lanes},
                        .groups = {.x = 1, .y = 7}},
             .gate_constant = 7,
@@ -367,9 +366,11 @@ TEST_F(ExpertsTest, OneRowFromRegisters) {
     uint32_t used, width, mlp_width, ahead;
     bool norm, table;
   };
-  // The second subgroup has one piece; odd numbers of pieces and of experts; several pieces per lane.
-  for (const Variant& test : {Variant{4, 160, 352, 2, true, false}, Variant{3, 352, 160, 1, false, true},
-                              Variant{1, 96, 640, 3, true, true}}) {
+  // The second subgroup has one piece; odd numbers of pieces and of experts; several pieces per
+  // lane.
+  for (const Variant& test :
+       {Variant{4, 160, 352, 2, true, false}, Variant{3, 352, 160, 1, false, true},
+        Variant{1, 96, 640, 3, true, true}}) {
     const ExpertsShape shape{.gate_up = WeightFormat::kMxfp4,
                              .down = WeightFormat::kMxfp4,
                              .rows = 1,
@@ -386,15 +387,16 @@ TEST_F(ExpertsTest, OneRowFromRegisters) {
           .kernel = {.pipeline = {.kernel = fmt::format("experts_one_row{}.mxfp4",
                                                         real ? "" : "_emulated"),
                                   .constants = {kSubgroups * kLanes, 0, inputs, results, kSubgroups,
-                                                divide_up(all, groups), test.ahead, 0, 0, shape.used,
-                                                divide_up(shape.experts, lanes),
+                                                divide_up(all, groups), test.ahead, 0, 0,
+                                                shape.used, divide_up(shape.experts, lanes),
                                                 shape.over_all ? 1u : 0u, 0},
                                   .subgroup_size = lanes},
                      .groups = {.x = 1, .y = groups}},
           .gate_constant = 7,
           .half_results = first,
           .norm_constant = 12,
-          .all_rows = true};
+          .all_rows = true,
+          .sums = !first};
     };
     plan.route.reset();
     plan.group.reset();
