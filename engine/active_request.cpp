@@ -47,7 +47,8 @@ Status check_banned_strings(const GenerationRequest& request, const Tokenizer* t
   if (request.banned_strings.empty()) return {};
   if (tokenizer == nullptr) return invalid("banned strings need a model with a vocabulary");
   if (request.grammar != nullptr)
-    return invalid("banned strings and a grammar cannot be combined; let the grammar leave them out");
+    return invalid(
+        "banned strings and a grammar cannot be combined; let the grammar leave them out");
   if (request.banned_strings.size() > kMaxBannedStrings)
     return invalid(fmt::format("{} banned strings are more than the {} a request may have",
                                request.banned_strings.size(), kMaxBannedStrings));
@@ -135,7 +136,7 @@ Result<std::unique_ptr<ActiveRequest>> ActiveRequest::create(GenerationRequest r
     // The token that every prompt ends with says that its last step is done.
     request.max_tokens = 1;
     request.ignore_end = true;
-    request.cache_salt = ~uint64_t{place.id};  // nobody else's
+    request.cache_salt = ~uint64_t{place.id};  // shared with no other request
   }
   HEARTH_TRY(check_ids(request, place.vocabulary));
   HEARTH_TRY(complete_guidance(request, place.contrast));
@@ -193,12 +194,13 @@ ActiveRequest::ActiveRequest(GenerationRequest request, const Place& place,
       tokens_(request_.prompt),
       stop_(request_.stop),
       speculation_options_(place.speculation),
-      // Whoever salts its prefixes wants to share nothing.
+      // A request with a salt of its own must share nothing.
       outputs_(request_.cache_salt == 0 ? place.outputs : nullptr) {
   tokens_.reserve(tokens_.size() + max_new_tokens);
   if (tokenizer_ != nullptr) detokenizer_.emplace(*tokenizer_, true, false, request_.shown_tokens);
   if (!request_.banned_strings.empty())
-    bans_ = std::make_unique<BanGuard>(request_.banned_strings, *detokenizer_, stop_, max_new_tokens);
+    bans_ =
+        std::make_unique<BanGuard>(request_.banned_strings, *detokenizer_, stop_, max_new_tokens);
   if (request_.pooling != Pooling::kNone) {
     pooling_ = std::make_unique<PoolingState>(request_.pooling, prompt_tokens());
     speculation_options_ = {};

@@ -43,7 +43,7 @@ class ActiveRequest {
     SpeculationOptions speculation;
     const SharedNgrams* outputs = nullptr;  // of other requests, to guess from; null: none
     std::shared_ptr<const grammar::TokenTrie> trie = {};  // of the tokenizer; only for grammars
-    std::optional<ContrastOptions> contrast;  // empty: there is no amateur model
+    std::optional<ContrastOptions> contrast;              // empty: there is no amateur model
   };
   // An error says what is wrong with the request, or which limit it exceeds.
   static Result<std::unique_ptr<ActiveRequest>> create(GenerationRequest request,
@@ -89,7 +89,7 @@ class ActiveRequest {
   // The beam search that the request is a part of; null: none.
   const std::shared_ptr<BeamGroup>& beams() const { return beams_; }
   void join(std::shared_ptr<BeamGroup> beams) { beams_ = std::move(beams); }
-  // Nobody reads its stream: a beam that returns no text.
+  // Its stream has no reader: a beam that returns no text.
   bool hidden() const;
   void set_score(float score) { score_ = score; }
 

@@ -174,7 +174,7 @@ void StepLoop::count_prefix_hits(const BatchPlan& plan) {
   for (const BatchPlan::PrefixHit& hit : plan.prefix_hits)
     // After a preemption a request finds its own blocks; those are not counted as cached.
     if (ActiveRequest& request = links_.requests.at(hit.request); !request.admitted_before())
-      // A cached block may go on with tokens that the request's grammar forces.
+      // A cached block may continue with tokens that the request's grammar forces.
       request.add_cached_tokens(std::min(hit.tokens, request.prompt_tokens()));
 }
 

@@ -1,4 +1,4 @@
-// What ranks that divide every layer tell each other within a step (engine/ranks/link_exchange.h).
+// What ranks that divide every layer exchange within a step (engine/ranks/link_exchange.h).
 // All ranks make the same calls in the same order; each waits for the others.
 #pragma once
 

@@ -1,7 +1,7 @@
 // Host memory for the hidden rows between two ranks of one process. The device that computes them
-// and the one that goes on with them both import it, so that no rows are copied in between. A step
-// uses one of two places in turn; who computes rows must know that the next rank has read those of
-// the step before last (engine/ranks/rank_loop).
+// and the one that continues with them both import it, so that no rows are copied in between. A
+// step uses one of two places in turn; who computes rows must know that the next rank has read
+// those of the step before last (engine/ranks/rank_loop).
 #pragma once
 
 #include <array>

@@ -40,7 +40,7 @@ Status StepRunner::check(const StepBatch& batch) const {
     return Error{ErrorKind::kInvalid,
                  "a step's hidden rows are not those that enter the layers of this device"};
   if (!model_.config().has_output() && !batch.logit_rows.empty())
-    return Error{ErrorKind::kInvalid, "a step wants logits of a device without the last layer"};
+    return Error{ErrorKind::kInvalid, "a step asks for logits on a device without the last layer"};
   return check_extras(batch);
 }
 

@@ -88,7 +88,8 @@ class StepRunner final : public StepExecutor, private ChainUser {
   Status prepare(const StepBatch& batch);
   // The pipelines that steps of a bucket use. Any thread.
   std::vector<PipelineInfo> pipelines_of(const StepBucket& bucket) const;
-  // Null, or if ranks divide every layer: submit() compiles what it needs. `preparation` outlives the runner's last step.
+  // Without one, or if ranks divide every layer, submit() compiles the kernels that it needs.
+  // `preparation` outlives the runner's last step.
   void set_preparation(StepPreparation* preparation) { preparation_ = preparation; }
   // Steps that had to wait for a compiler although there is a preparation.
   uint64_t stalled_steps() const { return stalled_steps_; }
@@ -138,7 +139,7 @@ class StepRunner final : public StepExecutor, private ChainUser {
   };
   StepRunner(Device& device, PipelineStore& pipelines, const Model& model,
              const StepRunnerOptions& options);
-  // That steps are planned for.
+  // The device that steps are planned for.
   const DeviceCaps& planned_caps() const;
   Status allocate();
   Status allocate_pools();
@@ -184,7 +185,7 @@ class StepRunner final : public StepExecutor, private ChainUser {
   Status move(BlockMover& mover, std::span<const BlockMove> moves);
   Result<StepTicket> submit(const StepBatch& batch, const Recorded& step);
   Status check(const StepBatch& batch) const;
-  // What sampling rows and commits refer to is in the batch.
+  // Whether everything that sampling rows and commits refer to is in the batch.
   Status check_extras(const StepBatch& batch) const;
   // Copies `bytes` to the device before the next step.
   Status upload(const BufferSlice& to, std::span<const std::byte> bytes);

@@ -93,7 +93,7 @@ Status StepRunner::move(BlockMover& mover, std::span<const BlockMove> moves) {
 }
 
 Status StepRunner::reserve_hidden(uint32_t slot, uint32_t tokens) {
-  // Steps in flight go on if there is room already, as for most tokens.
+  // Steps in flight continue if there is room already, as for most tokens.
   if (hidden_ && tokens > 0 && tokens <= hidden_->reserved(slot)) return {};
   if (hidden_) HEARTH_TRY(device_.chain().settle());
   if (tokens == 0) {

@@ -200,7 +200,7 @@ void Scheduler::truncate(RequestId id, std::uint32_t count) {
   trim_blocks(*sequence, takes_back);
   if (!takes_back) return;
   if (sequence->state == SequenceState::kEnding) {
-    // It was to end with a token that it no longer has: it goes on as if it had been preempted.
+    // It was to end with a token that was taken back: it continues as if it had been preempted.
     sequence->set_computed(0);
     sequence->remembered = 0;
     sequence->preempted = true;

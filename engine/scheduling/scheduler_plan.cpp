@@ -89,7 +89,7 @@ void Scheduler::begin_step() {
 
 // Without a KV cache nothing survives a step that sampled: the next token is computed from the
 // whole sequence again. What earlier chunks of an unfinished pass computed is kept, so that a
-// sequence longer than a step's budget gets through.
+// sequence longer than a step's budget can finish.
 void Scheduler::drop_stale_cache(Sequence& sequence) {
   if (policy_.kv != KvAllocation::kNone || !sequence.ready()) return;
   if (sequence.sampled_step != sequence.last_step) return;
@@ -98,7 +98,7 @@ void Scheduler::drop_stale_cache(Sequence& sequence) {
   sequence.remembered = 0;
 }
 
-// Drops proposals that exceed what a step may judge, or sets aside logit rows to score the prompt.
+// Drops proposals beyond the logit rows of a step, or reserves logit rows to score the prompt.
 void Scheduler::limit_logit_rows(Sequence& sequence) {
   sequence.truncate_proposals(sequence.committed() +
                               std::min(sequence.proposed(), logit_rows_left_));
@@ -108,7 +108,7 @@ void Scheduler::limit_logit_rows(Sequence& sequence) {
 }
 
 // The running request that is preempted next, among those from index `first` on. The best protected
-// one is never asked for, so that it can always finish. REQUIRES: there is one.
+// request is never the victim, so that it can always finish. REQUIRES: there is a victim.
 Sequence& Scheduler::victim(std::size_t first) const {
   const auto more_protected = [&](const Sequence* a, const Sequence* b) {
     switch (policy_.victim) {
@@ -144,7 +144,7 @@ void Scheduler::choose_running(Phase phase) {
   const bool padded = policy_.layout == Layout::kPadded;
   const std::uint32_t budget = limits_.max_step_tokens;
   candidates_.clear();
-  std::uint32_t at_least = 0;  // rows that the candidates need at the least
+  std::uint32_t at_least = 0;  // rows that the candidates need at least
   for (Sequence* sequence : running_) {
     if (!sequence->ready()) continue;
     const bool prompt = sequence->in_prompt();
@@ -206,7 +206,7 @@ void Scheduler::keep_least_recent(std::uint32_t count) {
 std::uint32_t Scheduler::chunk_limit(const Sequence& sequence, std::uint32_t tokens) const {
   std::uint32_t work = std::min(sequence.work(), tokens);
   // A chunk that does not sample has its own logit row for another score, so that scoring always
-  // goes on.
+  // continues.
   if (sequence.score_end - sequence.scored > sequence.score_rows)
     work = std::min(work, sequence.scored - sequence.computed() + sequence.score_rows + 1);
   // Firm proposals and the token before them are no prompt work, even right after the prompt.
@@ -243,7 +243,7 @@ void Scheduler::give_blocks_to_running() {
           (sequence.firm_proposals ? sequence.length() : sequence.committed()) -
           sequence.computed();
       if (sequence.planned > certain) {
-        // Guesses give way before anyone is preempted.
+        // Guesses are dropped before any request is preempted.
         sequence.planned = std::clamp(tokens_that_fit(sequence), certain, sequence.planned - 1);
       } else if (i + 1 < running_.size()) {
         preempt(victim(i + 1));
@@ -262,7 +262,7 @@ void Scheduler::give_blocks_to_running() {
 }
 
 // Makes sure that all members of a group get their blocks, so that it need not be preempted after
-// some of them have got theirs. If nobody else can give way, the group itself does: false.
+// some of them have got theirs. If no other request can be preempted, the group itself is: false.
 bool Scheduler::make_room_for_group(std::size_t first, std::size_t end) {
   while (wanted_blocks(first, end) > blocks_.available()) {
     if (end == running_.size()) {
@@ -284,7 +284,7 @@ std::uint32_t Scheduler::wanted_blocks(std::size_t first, std::size_t end) const
     const auto held = static_cast<std::uint32_t>(sequence.blocks.size());
     wanted += target > held ? target - held : 0;
     if (!needs_copy(sequence)) continue;
-    // The last member that writes to a block need not copy it if nobody else has it.
+    // The last member that writes to a block need not copy it if no other sequence has it.
     const BlockId block = sequence.blocks[sequence.computed() / kTokensPerBlock];
     std::uint32_t others = blocks_.references(block) - 1;
     for (std::size_t k = first; k < i; ++k) {

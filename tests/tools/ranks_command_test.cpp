@@ -135,7 +135,7 @@ TEST(RanksCommand, RefusesWhatItCannotDivideByName) {
   EXPECT_THAT(error_of({"--devices", "0,0", "--split", "tensor", "--layers", "2,2"}),
               HasSubstr("--layers and --split tensor cannot be combined"));
   EXPECT_THAT(error_of({"--devices", "0,0", "--split", "rows"}),
-              HasSubstr("the splits are layers and tensor"));
+              HasSubstr("use layers or tensor"));
   EXPECT_THAT(error_of({"--devices", "0,0", "--split", "sequence"}),
               HasSubstr("--split sequence is not available"));
   EXPECT_THAT(error_of({"--devices", "0,,0"}), HasSubstr("commas between them"));

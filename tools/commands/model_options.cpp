@@ -44,7 +44,7 @@ void ModelOptionsGroup::declare(Options& options) {
                .advanced();
   options
       .add("--deterministic", &session.deterministic,
-           "Give a sequence the same tokens whatever else is in the batch")
+           "Make results independent of what else is in the batch, to the last bit")
       .advanced();
   options
       .add("--special-in-messages", &session.special_in_messages,
@@ -92,7 +92,7 @@ void ModelOptionsGroup::declare_speculation(Options& options) {
   options
       .add("--ngram-shared TOKENS", &session.speculation.shared_tokens,
            "With --speculate ngram or auto: also guess from the last TOKENS tokens of other "
-           "requests' answers, on a server only those to the same API key; 0: off")
+           "requests' answers (on a server, of those with the same API key); 0 is off")
       .range(0, kMostSharedTokens)
       .advanced();
   options

@@ -44,8 +44,8 @@ std::string problem_with_layers(const std::string& layers) {
 std::string problem_with_split(const std::string& split) {
   if (split == "layers" || split == "tensor") return {};
   if (split == "sequence")
-    return "--split sequence is not available; --split layers and --split tensor are";
-  return "the splits are layers and tensor";
+    return "--split sequence is not available; use --split layers or --split tensor";
+  return "use layers or tensor";
 }
 
 void read_ranks(const std::string& devices, const std::string& layers, RankOptions& ranks) {
@@ -60,17 +60,17 @@ void ModelOptionsGroup::declare_ranks(Options& options) {
   options
       .add("--devices LIST", &devices_, "Divide the model over these devices, such as 0,1 or 0,0")
       .check(problem_with_devices);
-  options.add("--split KIND", &split_, "Divide the list of layers, or (tensor) each layer")
+  options.add("--split KIND", &split_, "Split by layers, or (tensor) within every layer")
       .check(problem_with_split)
       .advanced();
   options
       .add("--layers LIST", &layers_,
-           "Layers of each device, such as 20,12; by default, by their free memory")
+           "Layers of each device, such as 20,12; by default by free memory")
       .check(problem_with_layers)
       .advanced();
   options
       .add("--parts N", &session.ranks.parts,
-           "Parts of a large step that ranks overlap; 0: as suits the devices")
+           "Parts of a large step that ranks run at the same time; 0 chooses")
       .range(0, 64)
       .advanced();
 }

@@ -130,7 +130,7 @@ class ContrastiveSearchTest : public GpuTest {
       request.contrastive_search = {.alpha = i == 0 ? 0.4f : 0.6f,
                                     .top_k = 3 + static_cast<uint32_t>(i)};
     }
-    // One that samples, beside them.
+    // One that samples, in the same batch.
     requests.push_back(
         {.prompt = golden_.prompts[1], .sampling = {.temperature = 0}, .max_tokens = 15});
     return requests;

@@ -122,7 +122,7 @@ TEST(ExpertsChoice, TilesGrowWithTheRowsOfAnExpert) {
   EXPECT_GE(before, 64u);
 }
 
-// 2880 is no multiple of the 128 inputs of a step; few rows get their kernel all the same.
+// 2880 is not a multiple of the 128 inputs of a step; few rows still get their kernel.
 TEST(ExpertsChoice, RowsThatAreNoMultipleOf128) {
   for (const uint32_t rows : {16u, 64u, 256u}) {
     const ExpertsPlan plan = choose_experts(h200_like(), gpt_oss_experts(rows));

@@ -81,7 +81,7 @@ TEST(LinkExchange, RanksThatDisagreeAboutTheOrderNotice) {
   on_ranks(2, [](uint32_t rank, LinkExchange& exchange) {
     const std::vector<float> own(2, 1.0f);
     std::vector<float> total(2);
-    // Rank 0 only sends its columns and goes on, while rank 1 begins with the sum.
+    // Rank 0 only sends its columns and continues, while rank 1 begins with the sum.
     if (rank == 0) {
       ASSERT_TRUE(exchange.join(own, 1, {}).ok());
       EXPECT_FALSE(exchange.sum(own, total).ok());
