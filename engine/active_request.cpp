@@ -94,9 +94,12 @@ TokenText token_text(const Tokenizer* tokenizer) {
 uint32_t most_new_tokens(const GenerationRequest& request, const SchedulerLimits& limits) {
   if (!request.generate) return 1;  // which is not delivered
   const uint64_t prompt = std::max(request.prompt.size(), negative_tokens(request));
-  const uint64_t longest =
-      std::min<uint64_t>(limits.context, longest_in_blocks(request, limits.pool_blocks));
-  const uint64_t taken = prompt + candidate_room(request);
+  const uint32_t candidates = most_candidates(request);
+  // Each candidate has a block of its own; the first one's is the text's.
+  const uint32_t more_blocks = std::min(limits.pool_blocks, candidates > 0 ? candidates - 1 : 0);
+  const uint64_t longest = std::min<uint64_t>(
+      limits.context, longest_in_blocks(request, limits.pool_blocks - more_blocks));
+  const uint64_t taken = prompt + candidates;
   const uint32_t left = taken < longest ? static_cast<uint32_t>(longest - taken) : 1;
   return request.max_tokens == 0 ? left : std::min(request.max_tokens, left);
 }
@@ -143,10 +146,10 @@ Result<std::unique_ptr<ActiveRequest>> ActiveRequest::create(GenerationRequest r
   const uint32_t max_new = most_new_tokens(request, place.limits);
   if (const AddResult fit =
           check_request(place.limits, {.prompt = request.prompt,
-                                       .max_new_tokens = max_new + candidate_room(request),
+                                       .max_new_tokens = max_new + most_candidates(request),
                                        .seats = std::max(request.beam.beams, 1u),
                                        .shadow_prompt = request.guidance.negative_prompt,
-                                       .firm_proposals = request.contrastive_search.searches()});
+                                       .candidates = most_candidates(request)});
       !fit.accepted())
     return invalid(fit.message);
   HEARTH_TRY(check_biases(request));

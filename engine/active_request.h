@@ -85,6 +85,10 @@ class ActiveRequest {
   // Why hidden states cannot be kept for it; empty: they can.
   const std::string& hidden_fault() const { return hidden_fault_; }
   void set_hidden_fault(std::string fault) { hidden_fault_ = std::move(fault); }
+  // Where the hidden state of the newest token is kept if the next step has to copy it to its place
+  // in the text; 0: it is there, or will be computed.
+  uint32_t staged_hidden() const { return staged_hidden_; }
+  void set_staged_hidden(uint32_t position) { staged_hidden_ = position; }
 
   // The beam search that the request is a part of; null: none.
   const std::shared_ptr<BeamGroup>& beams() const { return beams_; }
@@ -186,6 +190,7 @@ class ActiveRequest {
   std::unique_ptr<PoolingState> pooling_;
   std::unique_ptr<ContrastiveSearch> contrastive_;
   std::string hidden_fault_;
+  uint32_t staged_hidden_ = 0;
   std::shared_ptr<BeamGroup> beams_;
   std::optional<float> score_;
   std::vector<PromptLogprob> prompt_logprobs_;

@@ -14,9 +14,9 @@ namespace {
 constexpr double kUsableShare = 0.95;
 
 // A larger pool would be useless: this holds every sequence at its longest, and as much again for
-// cached prefixes of finished requests.
+// cached prefixes of finished requests, and a block for each candidate of contrastive search.
 uint64_t useful_blocks(const StepLimits& limits) {
-  return 2 * uint64_t{limits.sequences} * blocks_for(limits.context);
+  return 2 * uint64_t{limits.sequences} * blocks_for(limits.context) + limits.candidates;
 }
 
 }  // namespace

@@ -56,6 +56,7 @@ StepLimits step_limits(const SessionOptions& options, const DeviceCaps& caps,
   const uint32_t logit_rows = std::min(wanted_logit_rows(options), most);
   return {.rows = std::min(std::max(tokens, options.max_sequences), most),
           .sequences = options.max_sequences,
+          .candidates = logit_rows - std::min(logit_rows, options.max_sequences),
           .logit_rows = logit_rows,
           .context = options.context,
           .masks = logit_rows,  // every request may have a grammar

@@ -149,6 +149,7 @@ Status StepLoop::prepare_slots(const BatchPlan& plan, EngineClock::time_point no
       request.end_after_step(deliver_forced(request, now));
     keeps_hidden_ |= request.contrastive() != nullptr;
     if (keeps_hidden_) HEARTH_TRY(links_.executor.reserve_hidden(sequence.slot, 0));
+    request.set_staged_hidden(0);
     HEARTH_TRY(write_slot(sequence.slot, request));
     request.all_counted();
   }

@@ -20,12 +20,15 @@ class Device;
 // The sizes that a runner is created for.
 struct StepLimits {
   uint32_t rows = 512;       // tokens per step
-  uint32_t sequences = 16;   // per step
+  uint32_t sequences = 16;   // per step, without candidates
+  uint32_t candidates = 0;   // per step, each of which counts as a sequence more
   uint32_t logit_rows = 16;  // per step
   uint32_t context = 2048;   // tokens per sequence
   uint32_t masks = 0;        // token masks per step
   KvFormat kv = KvFormat::kF16;
   bool deterministic = false;
+
+  uint32_t most_sequences() const { return sequences + candidates; }
 };
 
 // The shape of a bucket's attention.
@@ -50,12 +53,13 @@ void for_step_buckets(const StepLimits& limits, Visit visit) {
       visit(bucket);
     }
   };
-  for_bucket_sizes(limits.sequences,
+  for_bucket_sizes(limits.most_sequences(),
                    [&](uint32_t size) { visit_contexts(choose_bucket(size, size, 1, size)); });
   for_bucket_sizes(limits.rows, [&](uint32_t size) {
     // In a padded step, every sequence may have padding, which counts as another one.
-    const StepBucket bucket = choose_bucket(size, std::min(size, 2 * limits.sequences), size,
-                                            std::min(size, limits.logit_rows));
+    const StepBucket bucket =
+        choose_bucket(size, std::min(size, limits.sequences + limits.most_sequences()), size,
+                      std::min(size, limits.logit_rows));
     visit_contexts(bucket);
     visit_contexts(bucket, /*trees=*/true);
   });

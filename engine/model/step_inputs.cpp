@@ -33,9 +33,12 @@ void write_hidden(std::byte* base, const StepBatch& batch, const StepBucket& buc
                   const StepLayout& layout) {
   auto* const places = reinterpret_cast<params::HiddenPlace*>(base + layout.kept);
   std::fill_n(places, bucket.rows, params::HiddenPlace{.position = params::kNotKept});
-  for (const KeptRows& kept : batch.kept)
+  for (const KeptRows& kept : batch.kept) {
     for (uint32_t i = 0; i < kept.rows; ++i)
       places[kept.first_row + i] = {.slot = kept.slot, .position = kept.first_position + i};
+    places[kept.first_row].from = kept.copied_from;
+    places[kept.first_row].to = kept.copied_to;
+  }
   auto* const comparisons = reinterpret_cast<params::HiddenComparison*>(base + layout.compared);
   std::fill_n(comparisons, bucket.logit_rows, params::HiddenComparison{});
   for (const ComparedRow& row : batch.compared)
@@ -67,7 +70,7 @@ uint64_t step_input_bytes(const DeviceCaps& caps, const ModelConfig& config,
   // A dealt table comes twice, and that of a sequence with padding again for the padding.
   const uint64_t tables = config.deal.is_divided() ? 3 : 1;
   const uint64_t blocks = tables * divide_up(limits.context, params::kBlockTokens);
-  return fixed + limits.sequences * blocks * sizeof(uint32_t) + step_word_bytes(config, limits);
+  return fixed + uint64_t{limits.most_sequences()} * blocks * sizeof(uint32_t) + step_word_bytes(config, limits);
 }
 
 std::vector<uint32_t> attention_windows(const ModelConfig& config) {

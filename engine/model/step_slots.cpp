@@ -61,7 +61,7 @@ Status StepRunner::allocate_pools() {
   const StepLimits& limits = options_.limits;
   // Half of the sequences of a bucket may be padding.
   const uint64_t ranges = step_pools(
-      {.rows = bucket_size(limits.rows), .sequences = 2 * std::bit_ceil(limits.sequences)});
+      {.rows = bucket_size(limits.rows), .sequences = 2 * std::bit_ceil(limits.most_sequences())});
   for (Buffer& pooled : pooled_) {
     HEARTH_ASSIGN(
         pooled, device_.memory().allocate({.bytes = ranges * model_.config().width * sizeof(float),
@@ -75,7 +75,7 @@ Status StepRunner::allocate_pools() {
 Status StepRunner::allocate_hidden() {
   if (similarity_.back()) return {};
   HEARTH_ASSIGN(hidden_, HiddenStore::create(device_, model_.config().width, options_.slots,
-                                             options_.limits.context));
+                                             options_.limits.context + kStagedHidden));
   const uint64_t rows = std::bit_ceil(options_.limits.logit_rows);
   for (Buffer& similarity : similarity_) {
     HEARTH_ASSIGN(similarity, device_.memory().allocate(

@@ -48,6 +48,7 @@ struct ExpertProduct {
   // The constant that makes it apply an RMS norm to x first, if it can.
   std::optional<size_t> norm_constant = {};
   bool all_rows = false;  // workgroups have all rows of a step instead of tiles
+  bool sums = false;      // adds up the experts of each row
 };
 
 struct ExpertsPlan {

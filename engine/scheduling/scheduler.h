@@ -85,9 +85,10 @@ struct NewRequest {
   // Every token is computed whenever the request is admitted: it shares no cached prefix, ignores
   // `fork` and is never swapped out. For requests of which the device keeps more than blocks.
   bool compute_all = false;
-  // Its proposals are not guesses: others are preempted to make room for them. The budget of a step
-  // and its logit rows may still cut them short.
-  bool firm_proposals = false;
+  // The most candidates per token that the request proposes with propose_candidates(), and it
+  // proposes nothing else. They are no guesses: others are preempted to make room for them. The
+  // budget of a step and its logit rows may still cut them short, but not to none. 0: none.
+  std::uint32_t candidates = 0;
 };
 
 enum class Refusal : std::uint8_t { kNone, kInvalid, kTooLong, kQueueFull };
@@ -121,6 +122,10 @@ class Scheduler {
   // them, if they exceed its budget or the free blocks: a guess never preempts a request.
   std::uint32_t propose(RequestId id, std::span<const TokenId> tokens,
                         std::span<const std::uint32_t> parents = {});
+  // Proposes candidates for the next token of a request that was added with such.
+  void propose_candidates(RequestId id, std::span<const TokenId> candidates);
+  // Takes one of those that the last step computed. Its block becomes the text's.
+  void take_candidate(RequestId id, std::uint32_t candidate);
   void commit(RequestId id, std::uint32_t count);
   void commit_path(RequestId id, std::span<const std::uint32_t> path);
   void truncate(RequestId id, std::uint32_t count);
@@ -240,6 +245,7 @@ class Scheduler {
   std::uint32_t rows(std::uint32_t members) const;
   bool needs_copy(const Sequence& sequence) const;
   bool grow_for_step(Sequence& sequence);
+  void copy_to_candidates(const Sequence& sequence);
   std::uint32_t tokens_that_fit(const Sequence& sequence) const;
   bool caches_prefixes() const { return policy_.prefix_cache && policy_.kv != KvAllocation::kNone; }
   void remember_blocks(Sequence& sequence);

@@ -8,14 +8,15 @@
 HEARTH_CONSTANT(kHiddenPageTokens, 256u)
 HEARTH_CONSTANT(kNotKept, 0xffffffffu)
 
-// Where the hidden state of a row is kept.
+// Where the hidden state of a row is kept, and which one is copied within the same slot.
 HEARTH_STRUCT(HiddenPlace)
   uint slot;
   uint position;  // kNotKept: nowhere
-HEARTH_STRUCT_END
+  uint from, to;  // positions of a copy; from = 0: none
+  HEARTH_STRUCT_END
 
-// A row whose hidden state is compared with those of a sequence's first tokens.
-HEARTH_STRUCT(HiddenComparison)
+  // A row whose hidden state is compared with those of a sequence's first tokens.
+  HEARTH_STRUCT(HiddenComparison)
   uint row;     // of the step
   uint slot;    // of the sequence
   uint tokens;  // 0: padding of the list, skipped

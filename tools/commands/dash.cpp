@@ -68,6 +68,11 @@ class DashCommand : public Command {
         .range(200, 16384);
     options.add("--height N", &options_.window.height, "Height in pixels; by default what fits")
         .range(150, 16384);
+    options
+        .add("--scale X", &options_.window.scale,
+             "Pixels per point, 0.5 to 4; by default the display's scale, or what its size needs")
+        .range(0.5, 4)
+        .advanced();
     options.add("--zoom X", &options_.zoom, "Size of text and panels, 0.75 to 2").range(0.75, 2);
     options
         .add("--view NAME", &options_.view,
