@@ -47,7 +47,8 @@ Status check_banned_strings(const GenerationRequest& request, const Tokenizer* t
   if (request.banned_strings.empty()) return {};
   if (tokenizer == nullptr) return invalid("banned strings need a model with a vocabulary");
   if (request.grammar != nullptr)
-    return invalid("banned strings and a grammar cannot be combined; let the grammar leave them out");
+    return invalid(
+        "banned strings and a grammar cannot be combined; let the grammar leave them out");
   if (request.banned_strings.size() > kMaxBannedStrings)
     return invalid(fmt::format("{} banned strings are more than the {} a request may have",
                                request.banned_strings.size(), kMaxBannedStrings));
@@ -93,9 +94,12 @@ TokenText token_text(const Tokenizer* tokenizer) {
 uint32_t most_new_tokens(const GenerationRequest& request, const SchedulerLimits& limits) {
   if (!request.generate) return 1;  // which is not delivered
   const uint64_t prompt = std::max(request.prompt.size(), negative_tokens(request));
-  const uint64_t longest =
-      std::min<uint64_t>(limits.context, longest_in_blocks(request, limits.pool_blocks));
-  const uint64_t taken = prompt + candidate_room(request);
+  const uint32_t candidates = most_candidates(request);
+  // Each candidate has a block of its own; the first one's is the text's.
+  const uint32_t more_blocks = std::min(limits.pool_blocks, candidates > 0 ? candidates - 1 : 0);
+  const uint64_t longest = std::min<uint64_t>(
+      limits.context, longest_in_blocks(request, limits.pool_blocks - more_blocks));
+  const uint64_t taken = prompt + candidates;
   const uint32_t left = taken < longest ? static_cast<uint32_t>(longest - taken) : 1;
   return request.max_tokens == 0 ? left : std::min(request.max_tokens, left);
 }
@@ -135,17 +139,17 @@ Result<std::unique_ptr<ActiveRequest>> ActiveRequest::create(GenerationRequest r
     // The token that every prompt ends with says that its last step is done.
     request.max_tokens = 1;
     request.ignore_end = true;
-    request.cache_salt = ~uint64_t{place.id};  // nobody else's
+    request.cache_salt = ~uint64_t{place.id};  // shared with no other request
   }
   HEARTH_TRY(check_ids(request, place.vocabulary));
   HEARTH_TRY(complete_guidance(request, place.contrast));
   const uint32_t max_new = most_new_tokens(request, place.limits);
   if (const AddResult fit =
           check_request(place.limits, {.prompt = request.prompt,
-                                       .max_new_tokens = max_new + candidate_room(request),
+                                       .max_new_tokens = max_new + most_candidates(request),
                                        .seats = std::max(request.beam.beams, 1u),
                                        .shadow_prompt = request.guidance.negative_prompt,
-                                       .firm_proposals = request.contrastive_search.searches()});
+                                       .candidates = most_candidates(request)});
       !fit.accepted())
     return invalid(fit.message);
   HEARTH_TRY(check_biases(request));
@@ -193,12 +197,13 @@ ActiveRequest::ActiveRequest(GenerationRequest request, const Place& place,
       tokens_(request_.prompt),
       stop_(request_.stop),
       speculation_options_(place.speculation),
-      // Whoever salts its prefixes wants to share nothing.
+      // A request with a salt of its own must share nothing.
       outputs_(request_.cache_salt == 0 ? place.outputs : nullptr) {
   tokens_.reserve(tokens_.size() + max_new_tokens);
   if (tokenizer_ != nullptr) detokenizer_.emplace(*tokenizer_, true, false, request_.shown_tokens);
   if (!request_.banned_strings.empty())
-    bans_ = std::make_unique<BanGuard>(request_.banned_strings, *detokenizer_, stop_, max_new_tokens);
+    bans_ =
+        std::make_unique<BanGuard>(request_.banned_strings, *detokenizer_, stop_, max_new_tokens);
   if (request_.pooling != Pooling::kNone) {
     pooling_ = std::make_unique<PoolingState>(request_.pooling, prompt_tokens());
     speculation_options_ = {};

@@ -43,7 +43,7 @@ class ActiveRequest {
     SpeculationOptions speculation;
     const SharedNgrams* outputs = nullptr;  // of other requests, to guess from; null: none
     std::shared_ptr<const grammar::TokenTrie> trie = {};  // of the tokenizer; only for grammars
-    std::optional<ContrastOptions> contrast;  // empty: there is no amateur model
+    std::optional<ContrastOptions> contrast;              // empty: there is no amateur model
   };
   // An error says what is wrong with the request, or which limit it exceeds.
   static Result<std::unique_ptr<ActiveRequest>> create(GenerationRequest request,
@@ -85,11 +85,15 @@ class ActiveRequest {
   // Why hidden states cannot be kept for it; empty: they can.
   const std::string& hidden_fault() const { return hidden_fault_; }
   void set_hidden_fault(std::string fault) { hidden_fault_ = std::move(fault); }
+  // Where the hidden state of the newest token is kept if the next step has to copy it to its place
+  // in the text; 0: it is there, or will be computed.
+  uint32_t staged_hidden() const { return staged_hidden_; }
+  void set_staged_hidden(uint32_t position) { staged_hidden_ = position; }
 
   // The beam search that the request is a part of; null: none.
   const std::shared_ptr<BeamGroup>& beams() const { return beams_; }
   void join(std::shared_ptr<BeamGroup> beams) { beams_ = std::move(beams); }
-  // Nobody reads its stream: a beam that returns no text.
+  // Its stream has no reader: a beam that returns no text.
   bool hidden() const;
   void set_score(float score) { score_ = score; }
 
@@ -186,6 +190,7 @@ class ActiveRequest {
   std::unique_ptr<PoolingState> pooling_;
   std::unique_ptr<ContrastiveSearch> contrastive_;
   std::string hidden_fault_;
+  uint32_t staged_hidden_ = 0;
   std::shared_ptr<BeamGroup> beams_;
   std::optional<float> score_;
   std::vector<PromptLogprob> prompt_logprobs_;

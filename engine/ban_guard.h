@@ -1,6 +1,6 @@
 // Keeps banned strings out of a request's text. Tokens that may become part of one are held back.
 // When a banned string is complete, the tokens from its first one on are taken back, and the
-// request goes on with that first token banned at that place, and nowhere else.
+// request continues with that first token banned at that place, and nowhere else.
 //
 // A place is the number of tokens generated before it. Bans at a place add up each time tokens are
 // taken back to it. They are forgotten when earlier tokens are taken back, because the text before

@@ -40,7 +40,7 @@ const StepBatch& BatchBuilder::build(const BatchPlan& plan, RequestTable& reques
     ActiveRequest& request = requests.at(member.request);
     if (request.pooling() != nullptr) add_pooled_rows(member, *request.pooling());
     const bool keeps_hidden = request.contrastive() != nullptr && request.hidden_fault().empty();
-    if (keeps_hidden) keep_hidden_rows(member);
+    if (keeps_hidden) keep_hidden_rows(member, request);
     if (!member.samples && member.scored == 0) continue;
     if (member.scored > 0) add_scored_rows(member, request);
     sampled.push_back({.request = member.request,
@@ -60,11 +60,12 @@ const StepBatch& BatchBuilder::build(const BatchPlan& plan, RequestTable& reques
     if (request.uses_history()) batch_.commit(member.slot, request.uncounted());
     request.all_counted();
   }
-  if (plan.padding_tokens > 0) add_padding(plan.padding_tokens);
+  if (plan.padding_tokens > 0) add_padding(plan);
   return batch_;
 }
 
 void BatchBuilder::add_member(const BatchPlan& plan, const BatchMember& member) {
+  if (member.candidates) return add_candidates(plan, member);
   std::span<const uint32_t> parents;
   if (member.tree)
     parents = std::span<const uint32_t>(plan.parents).subspan(member.first_parent, member.proposed);
@@ -73,6 +74,18 @@ void BatchBuilder::add_member(const BatchPlan& plan, const BatchMember& member) 
       std::span<const TokenId>(plan.ids).subspan(member.first_id, member.tokens),
       std::span<const BlockId>(plan.block_ids).subspan(member.first_block, member.blocks), parents);
   if (member.input_on_gpu) batch_.ids.back() = params::kSampledId | member.input_slot;
+}
+
+// Each candidate is the only token of a sequence that shares the text's blocks.
+void BatchBuilder::add_candidates(const BatchPlan& plan, const BatchMember& member) {
+  const auto blocks = std::span(plan.block_ids).subspan(member.first_block, member.blocks);
+  const size_t shared = blocks.size() - member.tokens;
+  table_.assign(blocks.begin(), blocks.begin() + static_cast<std::ptrdiff_t>(shared) + 1);
+  for (uint32_t i = 0; i < member.tokens; ++i) {
+    table_.back() = blocks[shared + i];
+    batch_.add_sequence(member.first_position,
+                        std::span<const TokenId>(plan.ids).subspan(member.first_id + i, 1), table_);
+  }
 }
 
 // The member that was added last is the shadow of the request that was sampled last: its logits are
@@ -129,12 +142,22 @@ void BatchBuilder::add_sampled_rows(const BatchPlan& plan, const BatchMember& me
   }
 }
 
-// Keeps the hidden states of the member that was added last, except for its candidates'.
-void BatchBuilder::keep_hidden_rows(const BatchMember& member) {
-  batch_.kept.push_back({.first_row = batch_.sequences.back().first_row,
-                         .rows = member.tokens - member.proposed,
-                         .slot = member.slot,
-                         .first_position = member.first_position});
+// Keeps the hidden states of the member that was added last: those of its candidates beyond the
+// text, into which that of the candidate taken last is copied.
+void BatchBuilder::keep_hidden_rows(const BatchMember& member, ActiveRequest& request) {
+  KeptRows kept{.first_row = static_cast<uint32_t>(batch_.ids.size()) - member.tokens,
+                .rows = member.tokens,
+                .slot = member.slot,
+                .first_position = member.first_position};
+  if (member.candidates) {
+    kept.first_position = staged_hidden(member.first_position);
+    if (request.staged_hidden() != 0) {
+      kept.copied_from = request.staged_hidden();
+      kept.copied_to = member.first_position - 1;
+    }
+    request.set_staged_hidden(0);
+  }
+  batch_.kept.push_back(kept);
 }
 
 // Samples after each candidate of the member that was added last, and compares their hidden states
@@ -174,23 +197,38 @@ void BatchBuilder::add_scored_rows(const BatchMember& member, const ActiveReques
 // to as many keys as the longest member's tokens at the same places. The row of a member that has
 // ended goes through the logits as well, which are most of the work in a small model. Nothing is
 // sampled from padding.
-void BatchBuilder::add_padding(uint32_t tokens) {
-  const uint32_t width = batch_.longest();
-  const size_t members = batch_.sequences.size();
-  const params::StepSequence longest =
-      *std::ranges::max_element(batch_.sequences, {}, [](const params::StepSequence& member) {
-        return std::pair(member.rows, member.first_position);
-      });
-  for (size_t i = 0; i < members; ++i) {
-    const uint32_t missing = width - batch_.sequences[i].rows;
-    if (missing > 0) batch_.add_padding(longest, missing);
-    tokens -= missing;
+void BatchBuilder::add_padding(const BatchPlan& plan) {
+  const uint32_t width = std::ranges::max(plan.members, {}, &BatchMember::tokens).tokens;
+  const params::StepSequence longest = widest_sequence(width);
+  const auto pad = [&](uint32_t rows) {
+    const uint32_t seeing = std::min(rows, longest.rows);
+    batch_.add_padding(longest, seeing);
+    batch_.padding_rows += rows - seeing;
+  };
+  uint32_t tokens = plan.padding_tokens;
+  for (const BatchMember& member : plan.members) {
+    if (member.tokens < width) pad(width - member.tokens);
+    tokens -= width - member.tokens;
   }
   for (; tokens > 0; tokens -= width) {
-    batch_.add_padding(longest, width);
+    pad(width);
     batch_.logit_rows.push_back(batch_.rows() - 1);
     batch_.sampling.push_back({});
   }
+}
+
+// The longest sequence with as many rows as the widest member. If that is one with candidates, the
+// end of its text stands for them.
+params::StepSequence BatchBuilder::widest_sequence(uint32_t width) const {
+  params::StepSequence longest =
+      *std::ranges::max_element(batch_.sequences, {}, [](const params::StepSequence& sequence) {
+        return std::pair(sequence.rows, sequence.first_position);
+      });
+  if (longest.rows == width) return longest;
+  const uint32_t end = longest.first_position + longest.rows;
+  longest.rows = std::min(width, end);
+  longest.first_position = end - longest.rows;
+  return longest;
 }
 
 }  // namespace hearth

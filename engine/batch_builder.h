@@ -48,15 +48,18 @@ class BatchBuilder {
  private:
   void add_pooled_rows(const BatchMember& member, PoolingState& pooling);
   void add_member(const BatchPlan& plan, const BatchMember& member);
+  void add_candidates(const BatchPlan& plan, const BatchMember& member);
   void add_sampled_rows(const BatchPlan& plan, const BatchMember& member,
                         const ActiveRequest& request);
   void add_scored_rows(const BatchMember& member, const ActiveRequest& request);
   void mix_with_shadow();
-  void keep_hidden_rows(const BatchMember& member);
+  void keep_hidden_rows(const BatchMember& member, ActiveRequest& request);
   void add_candidate_rows(const BatchMember& member, const ActiveRequest& request);
-  void add_padding(uint32_t tokens);
+  void add_padding(const BatchPlan& plan);
+  params::StepSequence widest_sequence(uint32_t width) const;
 
   StepBatch batch_;
+  std::vector<BlockId> table_;  // scratch space of add_candidates()
   std::vector<PooledMember> pooled_;
 };
 

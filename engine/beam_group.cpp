@@ -68,9 +68,9 @@ bool BeamGroup::advance() {
   const uint32_t nodes_before = search_.nodes();
   std::vector<uint32_t> nodes;  // of the beams so far
   for (const BeamSearch::Beam& beam : search_.running()) nodes.push_back(beam.node);
-  const bool goes_on = search_.advance(candidates_);
+  const bool continues = search_.advance(candidates_);
   if (top_logprobs_ > 0) keep_top(nodes_before, nodes);
-  if (!goes_on) return false;
+  if (!continues) return false;
   if (!readers_.empty()) {
     std::vector<Reader> readers;
     for (const BeamSearch::Beam& beam : search_.running()) {
@@ -99,8 +99,8 @@ void BeamGroup::keep_top(uint32_t nodes_before, std::span<const uint32_t> nodes)
   }
 }
 
-// The first beam that continues another one takes over its member; the others get the members that
-// nobody continues, as forks.
+// The first beam that continues another one takes over its member; the others become forks, in
+// the members that are not continued.
 void BeamGroup::assign_members() {
   const std::span<const BeamSearch::Beam> running = search_.running();
   std::vector<bool> taken(options_.beams, false);
@@ -159,13 +159,15 @@ Result<SamplingOptions> beam_sampling(const GenerationRequest& request,
   if (!(beam.length_penalty >= -100 && beam.length_penalty <= 100))
     return invalid("the length penalty of a beam search must be between -100 and 100");
   if (asked.repetition_penalty != 1 || asked.presence_penalty != 0 || asked.frequency_penalty != 0)
-    return invalid("beam search takes no repetition, presence or frequency penalty");
+    return invalid(
+        "beam search cannot be combined with a repetition, presence or frequency penalty");
   if (request.grammar != nullptr && request.ignore_end)
     return invalid("beam search with a grammar cannot ignore end tokens");
-  if (!request.banned_strings.empty()) return invalid("beam search takes no banned strings");
+  if (!request.banned_strings.empty())
+    return invalid("beam search cannot be combined with banned strings");
   if (request.prompt_logprobs || !request.generate)
     return invalid("beam search does not report the prompt's log-probabilities");
-  // Of every beam, as many tokens that do not end it as there are beams.
+  // Every beam needs as many tokens that do not end the text as there are beams.
   const size_t ending = tokenizer != nullptr && !request.ignore_end
                             ? tokenizer->vocabulary().end_of_generation.size()
                             : 0;

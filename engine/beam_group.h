@@ -3,9 +3,9 @@
 // members deliver are known when the search has ended.
 //
 // In every round, take() gets what the model says about each running beam; after the last one,
-// advance() decides which beams go on: which members become forks of which (forks()), and the token
-// that each is continued with (tokens()). Built by the thread that submits the request; from then
-// on used by the engine thread only.
+// advance() decides which beams continue: which members become forks of which (forks()), and the
+// token that each is continued with (tokens()). Built by the thread that submits the request; from
+// then on used by the engine thread only.
 #pragma once
 
 #include <cstdint>

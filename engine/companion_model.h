@@ -1,4 +1,4 @@
-// A second model beside the session's own, on the same device: the draft model of speculation or
+// A second model next to the session's own, on the same device: the draft model of speculation or
 // the amateur of contrastive decoding. An id means the same to both models. It has its own KV pool,
 // with as many blocks as the model's if its device memory allows.
 #pragma once

@@ -85,8 +85,9 @@ void Constraint::advance_grammar() {
     if (can_end && !forces_ && !ignore_end_) return;  // the mask has the end tokens
     complete_ = can_end;
     if (!complete_)
-      fault_ = matcher_.failed() ? "the grammar needs more states than it may have"
-                                 : "the grammar wants characters that no token of this model has";
+      fault_ = matcher_.failed()
+                   ? "the grammar needs more states than it may have"
+                   : "the grammar requires characters that no token of this model has";
     // A step may have been planned already; what it samples is not used.
     std::fill_n(masks_.begin(), mask_words_, ~0u);
     return;
@@ -108,7 +109,7 @@ void Constraint::follow_forced() {
   forced_ = matcher_.forced_tokens([this](std::string_view text) { return encode(text); });
   for (const TokenId token : forced_) matcher_.accept(token);
   if (forced_.empty() || guesses_.empty()) return;
-  // A chain that guessed the forced tokens right goes on after them. A tree is not worth it.
+  // A chain that guessed the forced tokens right continues after them. A tree is not worth it.
   const bool agrees = parents_.empty() && guesses_.size() > forced_.size() &&
                       std::equal(forced_.begin(), forced_.end(), guesses_.begin());
   guesses_.erase(

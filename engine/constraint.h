@@ -43,17 +43,17 @@ class Constraint {
   void take(std::span<const TokenId> tokens, std::span<const TokenId> guesses = {},
             std::span<const uint32_t> parents = {});
   void advance();
-  // Goes on from the state of another constraint of the same grammar, as of its last round.
+  // Continues from the state of another constraint of the same grammar, as of its last round.
   void fork_from(const Constraint& other);
 
   // Whether the last round took so long that others should not wait for the next one.
   bool slow() const { return seconds_ > kSlowSeconds; }
 
-  // Why the text cannot go on although it is not complete, if that is so.
+  // If the text cannot continue although it is incomplete, the reason.
   const std::optional<std::string>& fault() const { return fault_; }
   // The tokens that have to follow, because only one continuation is possible.
   std::span<const TokenId> forced() const { return forced_; }
-  // After the forced tokens the text is complete and cannot go on.
+  // After the forced tokens the text is complete and cannot continue.
   bool complete() const { return complete_; }
   // The guesses that are left: those that begin with the forced tokens, without these, as far as
   // the grammar allows them.

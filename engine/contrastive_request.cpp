@@ -33,7 +33,7 @@ Result<SamplingOptions> contrastive_sampling(const GenerationRequest& request,
   return sampling;
 }
 
-uint32_t candidate_room(const GenerationRequest& request) {
+uint32_t most_candidates(const GenerationRequest& request) {
   return request.contrastive_search.searches() ? request.contrastive_search.top_k : 0;
 }
 

@@ -15,7 +15,8 @@ namespace hearth {
 Result<SamplingOptions> contrastive_sampling(const GenerationRequest& request,
                                              const std::optional<ContrastOptions>& contrast);
 
-// Tokens beyond its longest text that the sequence of such a request needs room for; 0 for others.
-uint32_t candidate_room(const GenerationRequest& request);
+// The most candidates per token of such a request; 0 for others. Its sequence needs room for as
+// many tokens beyond the longest text.
+uint32_t most_candidates(const GenerationRequest& request);
 
 }  // namespace hearth

@@ -1,6 +1,6 @@
 // Drafts tokens with a second, smaller model: its steps run batched for all requests that ask for
 // drafts. It has its own KV blocks, one table per request, and recomputes whatever no longer agrees
-// with the request's tokens, so nobody has to tell it what became of its drafts. The requests that
+// with the request's tokens, so it need not be told what became of its drafts. The requests that
 // have gone longest without a draft lose their blocks when others need them.
 //
 // A draft is sampled as the request is, with the same random numbers. So it often matches even

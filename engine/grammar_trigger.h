@@ -1,7 +1,7 @@
 // Watches a text for the string that a grammar begins after, such as the mark of a tool call, or
-// that a text of the grammar begins with. Until then any token may come, except for those that go
-// on after the string with what the grammar refuses. Copies are cheap. Used by one thread at a
-// time.
+// that a text of the grammar begins with. Until then any token may come, except for tokens that
+// continue after the string with text that the grammar refuses. Copies are cheap. Used by one
+// thread at a time.
 #pragma once
 
 #include <cstddef>
@@ -36,8 +36,8 @@ class GrammarTrigger {
   // Adds a token. Once the string is complete, returns what of the text the grammar has to accept:
   // what the token has after the string, or the string and that.
   std::optional<std::string> push(TokenId token);
-  // Clears the bits of the tokens that would complete the string and go on with what `grammar`, at
-  // its beginning, refuses.
+  // Clears the bits of the tokens that would complete the string and continue with what `grammar`,
+  // at its beginning, refuses.
   void mask(const grammar::Matcher& grammar, grammar::MaskSpan bits) const;
 
  private:
@@ -47,7 +47,8 @@ class GrammarTrigger {
     kText,
     kOver,  // the string cannot come any more
   };
-  // A token that begins with the last `matched` bytes of the string, or has all of it, and goes on.
+  // A token that begins with the last `matched` bytes of the string, or has all of it, and
+  // continues.
   struct Crossing {
     TokenId token = 0;
     size_t matched = 0;

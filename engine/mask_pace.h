@@ -22,7 +22,7 @@ class MaskPace {
   // A step was planned while the one before it ran.
   void ran_ahead(double run_seconds) {
     follow(run_seconds_, run_seconds);
-    // What the host needs is only known from trying, so one try must not decide for good.
+    // How long the host takes is only known from trying, so one try must not decide for ever.
     host_seconds_ *= kForget;
   }
   // A step was planned after the one before it had ended, and the host took this long from that end

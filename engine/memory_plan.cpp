@@ -14,9 +14,9 @@ namespace {
 constexpr double kUsableShare = 0.95;
 
 // A larger pool would be useless: this holds every sequence at its longest, and as much again for
-// cached prefixes of finished requests.
+// cached prefixes of finished requests, and a block for each candidate of contrastive search.
 uint64_t useful_blocks(const StepLimits& limits) {
-  return 2 * uint64_t{limits.sequences} * blocks_for(limits.context);
+  return 2 * uint64_t{limits.sequences} * blocks_for(limits.context) + limits.candidates;
 }
 
 }  // namespace
@@ -36,7 +36,8 @@ MemoryPlan plan_memory(const DeviceCaps& caps, uint64_t free_bytes, const ModelP
                           StepInputs::kCopies * step_input_bytes(caps, config, limits,
                                                                  attention_windows(config).size()) +
                           limits.sequences * slot_bytes();
-  plan.kv_bytes_per_block = kv_bytes_per_block(config, limits.kv);
+  const uint32_t holders = config.deal.ranks;
+  plan.kv_bytes_per_block = divide_up(kv_bytes_per_block(config, limits.kv), holders);
   plan.kv_bytes_per_token = plan.kv_bytes_per_block / kTokensPerBlock;
 
   const auto usable = static_cast<uint64_t>(static_cast<double>(free_bytes) * kUsableShare);
@@ -44,7 +45,8 @@ MemoryPlan plan_memory(const DeviceCaps& caps, uint64_t free_bytes, const ModelP
   uint64_t room = 0;
   if (fixed < usable && plan.kv_bytes_per_block > 0)
     room = std::min((usable - fixed) / (plan.kv_bytes_per_block + plan.companion_bytes_per_block),
-                    most_kv_blocks(config, limits.kv, caps.limits.max_allocation_bytes));
+                    holders * most_kv_blocks(config, limits.kv, caps.limits.max_allocation_bytes));
+  room -= room % holders;  // every rank has as many
   plan.max_context =
       static_cast<uint32_t>(std::min<uint64_t>(room * kTokensPerBlock, config.context));
   plan.fits = plan.max_context >= limits.context;

@@ -20,12 +20,14 @@ struct MemoryRequest {
 struct MemoryPlan {
   uint64_t weight_bytes = 0;
   uint64_t activation_bytes = 0;  // step inputs included
+  // On this device. If ranks share the blocks, on average: each has all of some.
   uint64_t kv_bytes_per_token = 0;
   uint64_t kv_bytes_per_block = 0;
   uint64_t companion_bytes = 0, companion_bytes_per_block = 0;  // as requested
   uint64_t free_bytes = 0;                                      // on the device
   uint32_t context = 0;      // as requested, at most the model's own
-  uint32_t kv_blocks = 0;    // size of the pool; holds at least one full context if `fits`
+  // Size of the pool, of all ranks that share it; holds at least one full context if `fits`.
+  uint32_t kv_blocks = 0;
   uint32_t max_context = 0;  // tokens of the longest sequence that fits, at most the model's own
   bool fits = false;         // whether one sequence of `context` tokens fits
 

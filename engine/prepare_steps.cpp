@@ -10,7 +10,7 @@ namespace hearth {
 StepNeeds session_needs(const SessionOptions& session, const StepLimits& limits) {
   return {.trees = session.speculation.method == SpeculationMethod::kTree,
           .mixes = true,  // requests may ask for guidance
-          .candidates = limits.logit_rows > limits.sequences};
+          .candidates = limits.candidates > 0};
 }
 
 StepNeeds companion_needs(const SessionOptions& session, CompanionRole role) {

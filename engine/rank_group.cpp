@@ -26,6 +26,8 @@ constexpr uint32_t kLeastGpuPartRows = 512;
 std::string share_text(const ModelShare& share) {
   if (share.shard.is_divided())
     return fmt::format("share {} of {} of every layer", share.shard.index + 1, share.shard.count);
+  if (share.deal.is_divided())
+    return fmt::format("share {} of {} of the KV cache", share.deal.rank + 1, share.deal.ranks);
   return fmt::format("layers {} to {}", share.held.first, share.held.last - 1);
 }
 
@@ -79,7 +81,7 @@ Result<std::unique_ptr<RankGroup>> RankGroup::open(Instance& instance, const Mod
   // Before any device is opened.
   if (ranks.split == RankSplit::kTensor) {
     HEARTH_TRY(check_shards(file, ranks.count()));
-  } else {
+  } else if (ranks.split == RankSplit::kLayers) {
     HEARTH_ASSIGN(SplitRequest request, split_request(file));
     request.room_bytes.assign(ranks.count(), 1);
     request.layers = ranks.layers;
@@ -123,6 +125,12 @@ Result<ModelShare> RankGroup::divide(const RankOffer& own) {
     exchange_.emplace(*link_);
     return shares_.front();
   }
+  if (options_.ranks.split == RankSplit::kSequence) {
+    for (uint32_t rank = 0; rank < count(); ++rank)
+      shares_[rank].deal = {.rank = rank, .ranks = count()};
+    exchange_.emplace(*link_);
+    return shares_.front();
+  }
   HEARTH_ASSIGN(SplitRequest request, split_request(file_));
   for (const RankOffer& offer : offers_) request.room_bytes.push_back(offer.free_bytes);
   if (std::ranges::all_of(offers_, &RankOffer::is_cpu)) balance_time(request);
@@ -133,7 +141,7 @@ Result<ModelShare> RankGroup::divide(const RankOffer& own) {
 }
 
 RankTask RankGroup::share_task(uint32_t rank) const {
-  return {.held = shares_[rank].held, .shard = shares_[rank].shard};
+  return {.held = shares_[rank].held, .shard = shares_[rank].shard, .deal = shares_[rank].deal};
 }
 
 Status RankGroup::plan(MemoryPlan& memory, uint32_t wanted_blocks) {
@@ -209,8 +217,8 @@ Status RankGroup::start(StepRunner& runner) {
   const bool cpu = std::ranges::all_of(offers_, &RankOffer::is_cpu);
   options.least_part_rows = cpu ? kLeastCpuPartRows : kLeastGpuPartRows;
   options.measure_decoding = !cpu && options_.ranks.parts == 0;
-  options.divides_layers = exchange_.has_value();
-  if (options.divides_layers) options.parts = 1;
+  options.whole_steps = exchange_.has_value();
+  if (options.whole_steps) options.parts = 1;
   for (const RankRoom& room : rooms_) options.block_bytes += room.kv_bytes_per_block;
   if (!offers_.front().is_cpu) {
     link_->watch_closely(Channel::kIds);

@@ -30,9 +30,10 @@ struct SessionOptions;
 struct ModelShare {
   LayerRange held = {};
   TensorShard shard = {};
+  BlockDeal deal = {};
 };
 
-// "layers 16 to 31", or "share 1 of 2 of every layer".
+// "layers 16 to 31", "share 1 of 2 of every layer", or "share 1 of 2 of the KV cache".
 std::string share_text(const ModelShare& share);
 
 // Fails if a model's layers cannot be divided over that many ranks.
@@ -67,7 +68,7 @@ class RankGroup {
   // Waits until all have loaded, and runs rank 0's layers on `runner`, which outlives the group.
   Status start(StepRunner& runner);
 
-  // Where rank 0's runner meets the others within a step; null if ranks have whole layers.
+  // Where rank 0's runner meets the others within a step; null if ranks only have layers.
   RankExchange* exchange() { return exchange_ ? &*exchange_ : nullptr; }
   // REQUIRES: start() succeeded.
   RankExecutor& executor() { return *executor_; }

@@ -11,8 +11,9 @@
 
 namespace hearth {
 
-// How a model is divided: each rank has some of the layers, or a share of every layer.
-enum class RankSplit : uint8_t { kLayers, kTensor };
+// How a model is divided: each rank has some of the layers, a share of every layer, or all weights
+// and some blocks of the KV cache.
+enum class RankSplit : uint8_t { kLayers, kTensor, kSequence };
 
 struct RankOptions {
   RankSplit split = RankSplit::kLayers;

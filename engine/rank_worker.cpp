@@ -39,7 +39,8 @@ Status open_rank_device(RankDevice& own, Instance& instance, const SessionOption
 
 Status load_layers(RankDevice& own, const ModelFile& file, const SessionOptions& options,
                    const RankTask& task, const RankRows& rows, RankExchange& exchange) {
-  const ModelOptions model_options{.context = task.context, .held = task.held, .shard = task.shard};
+  const ModelOptions model_options{
+      .context = task.context, .held = task.held, .shard = task.shard, .deal = task.deal};
   HEARTH_ASSIGN(own.model, Model::allocate(*own.device, file, model_options));
   StepLimits limits = step_limits(options, own.device->caps(), own.model->config().context);
   limits.context = task.context;
@@ -86,7 +87,7 @@ uint64_t rank_free_bytes(Device& device, const SessionOptions& options, uint32_t
 
 Result<RankRoom> rank_room(const DeviceCaps& caps, uint64_t free_bytes, const ModelFile& file,
                            const SessionOptions& options, const RankTask& task) {
-  HEARTH_ASSIGN(const ModelPlan plan, plan_model(file, task.held, task.shard));
+  HEARTH_ASSIGN(const ModelPlan plan, plan_model(file, task.held, task.shard, task.deal));
   StepLimits limits = step_limits(options, caps, plan.config.context);
   limits.context = task.context;
   const MemoryPlan memory =
@@ -98,7 +99,8 @@ Result<RankRoom> rank_room(const DeviceCaps& caps, uint64_t free_bytes, const Mo
       .context = memory.context,
       .max_context = memory.max_context,
       .kv_blocks = memory.kv_blocks,
-      .most_swap_blocks = most_kv_blocks(plan.config, limits.kv, caps.limits.max_allocation_bytes),
+      .most_swap_blocks = task.deal.ranks *
+                          most_kv_blocks(plan.config, limits.kv, caps.limits.max_allocation_bytes),
       .fits = memory.fits};
 }
 
@@ -130,7 +132,7 @@ Status run_rank_worker(Instance& instance, Link& link, const ModelFile& file,
     const Status loaded = load_layers(own, file, options, task, shared, exchange);
     HEARTH_TRY(link.send(0, Channel::kSetup, write_ready(loaded)));
     HEARTH_TRY(loaded);
-    const bool divided = task.shard.is_divided();
+    const bool divided = task.shard.is_divided() || task.deal.is_divided();
     if (!is_cpu(own.device->caps())) {
       link.watch_closely(divided ? Channel::kSums : Channel::kRows);
       if (divided) link.watch_closely(Channel::kIds);

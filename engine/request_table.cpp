@@ -23,8 +23,9 @@ void RequestTable::accept(std::unique_ptr<ActiveRequest> request) {
                    .score_prompt = request->scores_prompt()};
   if (asked.guidance.guides()) added.shadow_prompt = asked.guidance.negative_prompt;
   if (request->contrastive() != nullptr) {
-    added.max_new_tokens += candidate_room(asked);
-    added.with_host = added.compute_all = added.firm_proposals = true;
+    added.max_new_tokens += most_candidates(asked);
+    added.candidates = most_candidates(asked);
+    added.with_host = added.compute_all = true;
   }
   if (asked.fork)
     added.fork = ForkPoint{.parent = asked.fork->parent, .position = asked.fork->tokens};

@@ -35,7 +35,7 @@ class RequestTable {
     Mailbox& mailbox;  // counts queue places and ends
     Publisher& publisher;
     const TimeSource& time;
-    SharedNgrams* outputs = nullptr;  // gets the output of requests that end; null: nobody does
+    SharedNgrams* outputs = nullptr;  // gets the output of requests that end; may be null
   };
   // Reserves room for what `sequences` running sequences report per step.
   RequestTable(const Links& links, size_t sequences);

@@ -21,7 +21,7 @@ std::string value_text(const MetadataValue& value) {
   return "a list";
 }
 
-// Takes one setting after the other, and notes which were good.
+// Applies one setting after the other, and records which were valid.
 class DefaultsReader {
  public:
   DefaultsReader(const Metadata& metadata, SamplingDefaults& defaults)

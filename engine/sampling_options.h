@@ -1,4 +1,4 @@
-// How a request's tokens are chosen. Plain data; engine/sampling/README.md says what each setting
+// How a request's tokens are chosen. Plain data; docs/sampling.md says what each setting
 // does.
 #pragma once
 

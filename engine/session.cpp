@@ -56,6 +56,7 @@ StepLimits step_limits(const SessionOptions& options, const DeviceCaps& caps,
   const uint32_t logit_rows = std::min(wanted_logit_rows(options), most);
   return {.rows = std::min(std::max(tokens, options.max_sequences), most),
           .sequences = options.max_sequences,
+          .candidates = logit_rows - std::min(logit_rows, options.max_sequences),
           .logit_rows = logit_rows,
           .context = options.context,
           .masks = logit_rows,  // every request may have a grammar
@@ -150,7 +151,7 @@ Status Session::load(std::unique_ptr<ModelFile> file) {
                                   .fingerprint = rank_fingerprint(*file_),
                                   .is_cpu = is_cpu(device_->caps()),
                                   .device_uuid = device_->caps().device_uuid}));
-    HEARTH_ASSIGN(plan, plan_model(*file_, share.held, share.shard));
+    HEARTH_ASSIGN(plan, plan_model(*file_, share.held, share.shard, share.deal));
   }
 
   StepLimits limits = step_limits(options_, device_->caps(), plan.config.context);
@@ -189,9 +190,11 @@ Status Session::load(std::unique_ptr<ModelFile> file) {
   const ModelOptions model_options{.context = limits.context,
                                    .held = plan.config.held,
                                    .shard = plan.config.shard,
+                                   .deal = plan.config.deal,
                                    .progress = options_.progress};
   HEARTH_ASSIGN(model_, Model::allocate(*device_, *file_, model_options));
   const uint64_t most_swapped =
+      plan.config.deal.ranks *
       most_kv_blocks(plan.config, limits.kv, device_->caps().limits.max_allocation_bytes);
   StepRunnerOptions runner_options{
       .limits = limits,

@@ -149,6 +149,7 @@ Status StepLoop::prepare_slots(const BatchPlan& plan, EngineClock::time_point no
       request.end_after_step(deliver_forced(request, now));
     keeps_hidden_ |= request.contrastive() != nullptr;
     if (keeps_hidden_) HEARTH_TRY(links_.executor.reserve_hidden(sequence.slot, 0));
+    request.set_staged_hidden(0);
     HEARTH_TRY(write_slot(sequence.slot, request));
     request.all_counted();
   }
@@ -174,7 +175,7 @@ void StepLoop::count_prefix_hits(const BatchPlan& plan) {
   for (const BatchPlan::PrefixHit& hit : plan.prefix_hits)
     // After a preemption a request finds its own blocks; those are not counted as cached.
     if (ActiveRequest& request = links_.requests.at(hit.request); !request.admitted_before())
-      // A cached block may go on with tokens that the request's grammar forces.
+      // A cached block may continue with tokens that the request's grammar forces.
       request.add_cached_tokens(std::min(hit.tokens, request.prompt_tokens()));
 }
 

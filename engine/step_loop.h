@@ -116,7 +116,7 @@ class StepLoop {
   void reserve_hidden(const BatchPlan& plan);
   bool take_candidates(ActiveRequest& request, const SampledMember& member,
                        const StepOutcome& outcome, EngineClock::time_point now);
-  bool take_best(ActiveRequest& request, EngineClock::time_point now);
+  bool take_best(ActiveRequest& request, uint32_t computed, EngineClock::time_point now);
   void take_back(ActiveRequest& request);
   void settle_bans(ActiveRequest& request);
   void rewrite_slot(ActiveRequest& request);

@@ -1,9 +1,8 @@
-// Contrastive search in the step loop: a request's candidates are proposals of which none follows
-// another. A step computes them, compares their hidden states with those of the text, and the search
-// takes one. The next step computes that one again, as part of the text, together with its most
-// probable successors.
+// Contrastive search in the step loop: a step computes a request's candidates, each with a block of
+// its own at the end of the text, and compares their hidden states with those of the text. The
+// search takes one: its block becomes the text's, and what is most probable after it are the next
+// step's candidates. Its hidden state is copied into the text by that step.
 #include <algorithm>
-#include <array>
 #include <span>
 #include <utility>
 
@@ -40,7 +39,7 @@ void StepLoop::reserve_hidden(const BatchPlan& plan) {
     ActiveRequest& request = links_.requests.at(member.request);
     if (request.contrastive() == nullptr || !request.hidden_fault().empty()) continue;
     const Status status = links_.executor.reserve_hidden(
-        member.slot, member.first_position + member.tokens - member.proposed);
+        member.slot, member.first_position + member.tokens + kStagedHidden);
     if (!status.ok())
       request.set_hidden_fault("contrastive search has no memory for hidden states: " +
                                status.error().message);
@@ -72,27 +71,28 @@ bool StepLoop::take_candidates(ActiveRequest& request, const SampledMember& memb
       search.judge(largest_similarity(outcome, row),
                    probable_tokens(outcome, row, request.reported_tokens()));
   }
-  links_.scheduler.truncate(id, committed);
   const bool complete = search.complete();
-  if (!complete)
-    links_.scheduler.sample_again(id);
-  else if (!take_best(request, now))
-    return true;
-  static constexpr auto kAllAfterTheText = [] {
-    std::array<uint32_t, kMaxProposed> parents{};
-    parents.fill(kNoParent);
-    return parents;
-  }();
-  const std::span<const TokenId> candidates = search.unjudged();
-  links_.scheduler.propose(id, candidates, std::span(kAllAfterTheText).first(candidates.size()));
+  if (complete && !take_best(request, member.proposed, now)) return true;
+  links_.scheduler.propose_candidates(id, search.unjudged());
   return complete;
 }
 
-// The best candidate becomes the request's next token. False if the request has ended with it.
-bool StepLoop::take_best(ActiveRequest& request, EngineClock::time_point now) {
+// The best candidate becomes the request's next token; the last `computed` ones were computed by
+// the newest step. False if the request has ended with it.
+bool StepLoop::take_best(ActiveRequest& request, uint32_t computed, EngineClock::time_point now) {
   const RequestId id = request.id();
+  const size_t before = request.contrastive()->judged() - computed;
   const ContrastiveSearch::Choice choice = request.contrastive()->choose();
-  links_.scheduler.token(id, choice.token.id);
+  const uint32_t tokens = links_.scheduler.ledger(id)->committed();
+  if (choice.index >= before) {
+    const auto candidate = static_cast<uint32_t>(choice.index - before);
+    links_.scheduler.take_candidate(id, candidate);
+    request.set_staged_hidden(staged_hidden(tokens) + candidate);
+  } else {
+    // Its block has been overwritten: it is computed again.
+    links_.scheduler.truncate(id, tokens);
+    links_.scheduler.token(id, choice.token.id);
+  }
   GeneratedToken token{.id = choice.token.id, .logprob = choice.token.logprob};
   const size_t wanted =
       std::min<size_t>(request.request().sampling.top_logprobs, choice.top.size());

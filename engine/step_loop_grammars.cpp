@@ -31,7 +31,7 @@ void StepLoop::constrain(ActiveRequest& request, uint32_t new_tokens) {
 
 Status StepLoop::resume_constrained() {
   if (!masks_.busy()) return {};
-  // New requests may come in every step, so nobody waits for long.
+  // New requests may join in every step, so that none waits for long.
   constexpr uint32_t kMostHeld = 2;
   if (constrained_in_flight() && ++held_ <= kMostHeld) return {};
   held_ = 0;
@@ -69,7 +69,7 @@ Status StepLoop::resume(ActiveRequest& request, EngineClock::time_point now) {
     return {};
   }
   if (const std::shared_ptr<BeamGroup>& beams = request.beams()) {
-    // The members of a search go on together.
+    // The members of a search continue together.
     if (beams->mask_ready())
       for (const BeamGroup::Next& next : beams->tokens())
         links_.scheduler.token(next.member, next.token);

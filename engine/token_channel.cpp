@@ -6,7 +6,7 @@
 namespace hearth {
 
 TokenChannel::TokenChannel(RequestId request, uint32_t room) : request_(request) {
-  constexpr uint32_t kMaxRoom = 512;  // readers are seldom further behind, and requests may be many
+  constexpr uint32_t kMaxRoom = 512;  // readers are rarely further behind; requests may be many
   ring_.resize(std::clamp(room, 1u, kMaxRoom));
 }
 

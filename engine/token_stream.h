@@ -1,5 +1,5 @@
 // The reader's end of a request: what Engine::submit() returns. Dropping it before the request has
-// ended cancels the request at once, because nobody could read its output. It may outlive the
+// ended cancels the request at once, because its output has no reader. It may outlive the
 // engine, which ends every request before it is destroyed.
 //
 // For one thread at a time.

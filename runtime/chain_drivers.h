@@ -6,7 +6,7 @@
 namespace hearth {
 
 // Whether this driver starts the workgroups of a queue in the order of their dispatches. Drivers
-// that nobody has tried do not count, whatever GPU they drive: NVK and NVIDIA's own driver may
+// that were never tried do not count, whatever GPU they drive: NVK and NVIDIA's own driver may
 // schedule the same GPU differently.
 bool may_chain(const DeviceCaps& caps);
 

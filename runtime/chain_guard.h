@@ -4,8 +4,8 @@
 // The kernel sets a flag that later kernels and the host can see. Kernels that change what outlives
 // a step do nothing while it is set (shaders/common/chain.glsl), so that the steps in flight can
 // run again in the order in which they were submitted, with the same input. Those that must not run
-// twice (Dispatch::lasting) run after the last wait of their step. Nothing else that steps depend on
-// may be changed in between: settle() first.
+// twice (Dispatch::lasting) run after the last wait of their step. Nothing else that steps depend
+// on may be changed in between: settle() first.
 //
 // One thread at a time, the one that submits steps.
 #pragma once
@@ -23,7 +23,7 @@ namespace hearth {
 
 class Device;
 
-// Someone who submits chained steps.
+// A submitter of chained steps.
 class ChainUser {
  public:
   virtual ~ChainUser() = default;

@@ -38,7 +38,7 @@ class Device {
   Device& operator=(const Device&) = delete;
 
   const DeviceCaps& caps() const { return caps_; }
-  // For check_fragments() and check_chain(). REQUIRES: nobody has read the capabilities yet.
+  // For check_fragments() and check_chain(). REQUIRES: the capabilities were not read yet.
   void set_lane_fragments(bool value) { caps_.features.lane_fragments = value; }
   void set_ordered_groups(bool value) { caps_.features.ordered_groups = value; }
   Queue& compute() const { return *compute_; }

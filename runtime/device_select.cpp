@@ -88,7 +88,10 @@ std::optional<std::string> refusal(const DeviceCaps& caps) {
 
 Result<size_t> select_device(std::span<const DeviceCaps> devices, std::string_view wanted) {
   if (devices.empty())
-    return Error{ErrorKind::kNotFound, "no Vulkan device found; is a Vulkan driver installed?"};
+    return Error{
+        ErrorKind::kNotFound,
+        "no Vulkan device found: install a Vulkan driver for your GPU, or start Hearth with "
+        "tools/start, which can also use the CPU"};
 
   const std::vector<size_t> candidates = matches(devices, wanted);
   if (candidates.empty())

@@ -43,7 +43,7 @@ constexpr uint64_t kMostCacheBytes = uint64_t{1} << 30;
 // A crash loses at most this many compiled pipelines, or those of this long.
 constexpr size_t kMostUnsaved = 32;
 constexpr std::chrono::seconds kLongestUnsaved{10};
-// Files of other builds and drivers are removed if nobody has written them for this long.
+// Files of other builds and drivers are removed if they were not written for this long.
 constexpr std::chrono::hours kOldFile{24 * 30};
 
 constexpr uint64_t kFnvBasis = 0xcbf29ce484222325ull, kFnvPrime = 0x100000001b3ull;

@@ -1,9 +1,11 @@
 // Keeps hidden states for later steps, each divided by its length:
 //   page row of places[r] = f16(x[r] / sqrt(sum over i of x[r, i]^2))
+// and copies those that were kept before:
+//   page row of places[r].to = page row of places[r].from
 //
-// A row of zeros stays zeros. Rows with kNotKept are skipped. One workgroup per row:
+// A row of zeros stays zeros. Rows with kNotKept are not kept. One workgroup per row:
 //   workgroups = [rows, 1, 1]
-// REQUIRES: width is a multiple of 8, no place is listed twice.
+// REQUIRES: width is a multiple of 8, no position is written twice, or written and read.
 #version 460
 #extension GL_GOOGLE_include_directive : require
 #include "common/kernel.glsl"
@@ -16,8 +18,13 @@ layout(buffer_reference, std430, buffer_reference_align = 4) readonly buffer Hid
   HiddenPlace at[];
 };
 
-void keep() {
-  const HiddenPlace place = HiddenPlaces(params.places).at[gl_WorkGroupID.x];
+void copy(HiddenPlace place) {
+  if (place.from == 0) return;
+  U32x4 from = U32x4(hidden_row(place.slot, place.from)), to = U32x4(hidden_row(place.slot, place.to));
+  for (uint i = gl_LocalInvocationID.x; i < params.width / 8; i += gl_WorkGroupSize.x) to.at[i] = from.at[i];
+}
+
+void keep(HiddenPlace place) {
   if (place.position == kNotKept) return;
   F32x4 x = F32x4(params.x + uint64_t(gl_WorkGroupID.x) * params.width * 4);
   float squares = 0.0;
@@ -36,6 +43,10 @@ void keep() {
 }
 
 void main() {
-  if (chain_wait_intact()) keep();
+  if (chain_wait_intact()) {
+    const HiddenPlace place = HiddenPlaces(params.places).at[gl_WorkGroupID.x];
+    copy(place);
+    keep(place);
+  }
   chain_done();
 }

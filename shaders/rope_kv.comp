@@ -8,6 +8,7 @@
 // (2i, 2i + 1) if kAdjacent, otherwise (i, i + kRopeDims / 2).
 // KV=q8_0: each scale group of 32 elements gets d = f16(max |x| / 127) and q = round(x / d).
 // A row without a sequence is padding: nothing is written for it.
+// DEALT: ranks share the blocks. Of a row whose block is kElsewhere, only q_out is written.
 // TREE_ROWS: a row of a tree is rotated by its position on its own path, and written to the slot of its
 // position in the cache (common/tree_rows.glsl).
 //
@@ -65,6 +66,10 @@ void process_head(uint which, uint row, uint block) {
             is_query ? params.q_norm : params.k_norm);
   if (is_query) {
     write_query(F32x4(params.q_out + (uint64_t(row) * kQOutStride + which * kHeadSize) * 4));
+#ifdef DEALT
+  } else if (block == kElsewhere) {
+    return;
+#endif
   } else {
     const uint kv_row = (block * kKvHeads + which) * kBlockTokens + cache_position % kBlockTokens;
     for (uint begin = 0; begin < kHeadQuads; begin += gl_SubgroupSize * kLaneQuads) {

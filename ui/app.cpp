@@ -133,7 +133,7 @@ class App {
       HEARTH_TRY(draw_frame(frame));
       pacer.drawn(core_seconds() - core_before);
       next = begin + std::chrono::duration_cast<Clock::duration>(
-                         std::chrono::duration<double>(1 / pacer.frames_per_s(idle())));
+                         std::chrono::duration<double>(1 / rate(pacer)));
       if (begin >= next_save) {
         dashboard_->save();
         next_save = begin + std::chrono::duration_cast<Clock::duration>(
@@ -147,6 +147,11 @@ class App {
     if (window_->should_close() || dashboard_->wants_close()) return true;
     if (script_ && script_->finished() && options_.frames == 0) return true;
     return options_.frames != 0 && frame > options_.frames;
+  }
+
+  double rate(const FramePacer& pacer) const {
+    const double wanted = script_ ? script_->frames_per_s() : 0;
+    return wanted > 0 ? wanted : pacer.frames_per_s(idle());
   }
 
   bool idle() const {

@@ -320,6 +320,7 @@ ValueSink Dashboard::values() const {
   sink.set("view", std::string(shows_simple() ? "simple" : "engine"));
   sink.set("zoom", zoom_);
   sink.set("tokens_per_s", simple_view_.tokens_per_s());
+  sink.set("frames_per_s", ImGui::GetIO().Framerate);
   sink.set("glossary_shown", static_cast<double>(help_.glossary_shown()));
   for (const Tab& tab : tabs_) {
     const PanelInfo& info = tab.panel->info();

@@ -112,6 +112,9 @@ Result<bool> ScriptPlayer::play(const ScriptStep& step,
       return step_frames_ >= static_cast<int>(std::lround(step.seconds));
     case ScriptAction::kSeconds:
       return timed_out(step);
+    case ScriptAction::kRate:
+      frames_per_s_ = step.seconds;
+      return true;
     case ScriptAction::kDrop:
       dropped_.push_back(path_of(step.text).string());
       return true;
@@ -134,7 +137,8 @@ Result<bool> ScriptPlayer::play(const ScriptStep& step,
 Result<bool> ScriptPlayer::press(const ScriptStep& step) {
   constexpr int kArrive = 0, kPress = 2, kRelease = 3, kDone = 4;
   ImGuiIO& io = ImGui::GetIO();
-  if (step_frames_ == kArrive) {
+  const bool stays = step.action == ScriptAction::kScroll && step.text.empty();
+  if (step_frames_ == kArrive && !stays) {
     const std::optional<LoggedItem> item = ItemLog::instance().find(step.text);
     if (!item) {
       if (timed_out(step))

@@ -31,6 +31,8 @@ class ScriptPlayer {
   std::optional<std::filesystem::path> take_screenshot();
   std::vector<std::string> take_dropped();
   bool wants_close() const { return close_; }
+  // How many frames per second it wants; 0: as many as without it.
+  double frames_per_s() const { return frames_per_s_; }
 
  private:
   // Returns true when the step is done.
@@ -53,6 +55,7 @@ class ScriptPlayer {
   std::optional<std::filesystem::path> screenshot_;
   std::vector<std::string> dropped_;
   bool close_ = false;
+  double frames_per_s_ = 0;
 };
 
 }  // namespace hearth

@@ -33,12 +33,13 @@ void set_colors(const Chrome& p) {
   set(p.text, {ImGuiCol_Text, ImGuiCol_InputTextCursor});
   set(p.faint, {ImGuiCol_TextDisabled, ImGuiCol_ScrollbarGrabHovered});
   set(p.accent, {ImGuiCol_ButtonHovered, ImGuiCol_HeaderHovered, ImGuiCol_TabHovered,
-                 ImGuiCol_FrameBgActive, ImGuiCol_TextSelectedBg, ImGuiCol_SeparatorHovered});
+                 ImGuiCol_FrameBgActive, ImGuiCol_TextSelectedBg, ImGuiCol_SeparatorHovered,
+                 // The number of a slider is written over its grab.
+                 ImGuiCol_SliderGrab, ImGuiCol_SliderGrabActive});
   set(p.accent_strong,
-      {ImGuiCol_ButtonActive, ImGuiCol_HeaderActive, ImGuiCol_CheckMark, ImGuiCol_SliderGrab,
-       ImGuiCol_SliderGrabActive, ImGuiCol_PlotHistogram, ImGuiCol_TabSelectedOverline,
-       ImGuiCol_NavCursor, ImGuiCol_TextLink, ImGuiCol_SeparatorActive,
-       ImGuiCol_ScrollbarGrabActive, ImGuiCol_DragDropTarget});
+      {ImGuiCol_ButtonActive, ImGuiCol_HeaderActive, ImGuiCol_CheckMark, ImGuiCol_PlotHistogram,
+       ImGuiCol_TabSelectedOverline, ImGuiCol_NavCursor, ImGuiCol_TextLink,
+       ImGuiCol_SeparatorActive, ImGuiCol_ScrollbarGrabActive, ImGuiCol_DragDropTarget});
 }
 
 }  // namespace

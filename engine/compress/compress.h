@@ -33,7 +33,7 @@ struct CompressedPart {
 
 // Whether a ratio makes sense: above 0 and at most 1.
 bool is_compression_ratio(double ratio);
-// In words for whoever gave it.
+// The error message for a ratio that is not allowed.
 std::string wrong_ratio(double ratio);
 
 // `tokens` cover the text, in order. Parts are in order and do not overlap.

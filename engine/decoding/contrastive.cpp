@@ -29,9 +29,8 @@ ContrastiveSearch::Choice ContrastiveSearch::choose() {
   const auto best = std::max_element(
       candidates_.begin(), candidates_.end(),
       [](const Candidate& a, const Candidate& b) { return a.score < b.score; });
-  Choice choice{.token = top_[static_cast<std::size_t>(best - candidates_.begin())],
-                .top = std::move(top_),
-                .score = best->score};
+  const auto index = static_cast<std::size_t>(best - candidates_.begin());
+  Choice choice{.token = top_[index], .index = index, .top = std::move(top_), .score = best->score};
   const std::vector<Token> next = std::move(best->next);
   candidates_.clear();
   ids_.clear();

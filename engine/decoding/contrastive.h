@@ -44,9 +44,12 @@ class ContrastiveSearch {
   void judge(float similarity, std::span<const Token> next);
   // REQUIRES: no candidate is left to be judged, and there are some.
   bool complete() const { return !ids_.empty() && judged_ == ids_.size(); }
+  // Candidates that have been judged at the present place.
+  std::size_t judged() const { return judged_; }
 
   struct Choice {
     Token token;
+    std::size_t index = 0;   // among the candidates
     std::vector<Token> top;  // what was most probable at its place
     float score = 0;
   };

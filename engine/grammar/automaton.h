@@ -28,7 +28,7 @@ struct Reading {
   auto operator<=>(const Reading&) const = default;
 };
 
-// All ways to read it. Usually there is one, or two behind a number.
+// All ways to read it. Usually there is one, or two after a number.
 struct ParseState {
   std::vector<Reading> readings;
   bool may_end = false;  // the text is complete
@@ -43,7 +43,7 @@ class Automaton {
   const ParseState& start() const { return start_; }
   // `to` must not be `from`.
   void step(const ParseState& from, std::uint8_t byte, ParseState& to);
-  // The row behind a lexeme that began at `row`, or kNoRow.
+  // The row after a lexeme that began at `row`, or kNoRow.
   RowId after(RowId row, LexemeId lexeme);
   // Adds what can be read from a row on.
   void enter(RowId row, ParseState& state) const;

@@ -62,7 +62,7 @@ class GbnfParser {
     GrammarTerm result{.kind = TermKind::kEither};
     while (true) {
       result.parts.push_back(sequence(depth));
-      // A line that begins with | goes on with the rule.
+      // A line that begins with | continues with the rule.
       const std::size_t before = in_.at();
       space(true);
       if (!in_.take("|")) {

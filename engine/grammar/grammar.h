@@ -29,7 +29,7 @@ struct SchemaOptions {
   bool single_blanks = false;
   // For generating texts, not for judging them. Numbers have one spelling then: those of `enum` and
   // `const` as the schema writes them, and multiples with no more decimals than their divisor.
-  // There is no -0, which is valid JSON, but which nobody wants.
+  // Never writes -0, which is valid JSON but never wanted.
   bool generates = false;
 };
 

@@ -44,7 +44,7 @@ class GrammarReader {
 
   // The value of `digits` hexadecimal digits.
   char32_t hex(int digits);
-  // A character behind a backslash, as C has them, with \xHH, \uHHHH and \UHHHHHHHH.
+  // A character after a backslash, as C has them, with \xHH, \uHHHH and \UHHHHHHHH.
   char32_t escaped();
   // One character of UTF-8.
   char32_t character();

@@ -28,7 +28,7 @@ std::optional<Shape> SchemaCompiler::items_part(SchemaId id, const JsonValue& sc
     for (const char* const other : {"allOf", "anyOf", "oneOf", "not", "if", "$ref", "$dynamicRef",
                                     "contains", "$recursiveRef"})
       if (schema.find(other) != nullptr)
-        refuse(id, "unevaluatedItems", fmt::format("beside {}", other));
+        refuse(id, "unevaluatedItems", fmt::format("together with {}", other));
     if (rest == nullptr) rest = unevaluated, rest_name = "unevaluatedItems";
   }
   if (prefix == nullptr && rest == nullptr) return std::nullopt;
@@ -67,7 +67,7 @@ std::optional<Shape> SchemaCompiler::items_part(SchemaId id, const JsonValue& sc
     if (node == kAnyNode) {
       out.arrays.push_back(ArrayShape{.min = static_cast<std::uint32_t>(first.size() + 1)});
     } else if (node != kNoNode) {
-      if (!first.empty()) refuse(id, rest_name, "inside a negation, beside a list of items");
+      if (!first.empty()) refuse(id, rest_name, "inside a negation, together with a list of items");
       ArrayShape one;
       one.contains.push_back({node, 1, kUnbounded});
       out.arrays.push_back(std::move(one));

@@ -38,7 +38,7 @@ std::optional<Shape> SchemaCompiler::object_part(SchemaId id, const JsonValue& s
     for (const char* const other : {"allOf", "anyOf", "oneOf", "not", "if", "$ref", "$dynamicRef",
                                     "dependentSchemas", "$recursiveRef"})
       if (schema.find(other) != nullptr)
-        refuse(id, "unevaluatedProperties", fmt::format("beside {}", other));
+        refuse(id, "unevaluatedProperties", fmt::format("together with {}", other));
     if (additional == nullptr) additional = unevaluated, additional_name = "unevaluatedProperties";
   }
   if (properties == nullptr && patterns == nullptr && additional == nullptr) return std::nullopt;

@@ -234,7 +234,7 @@ std::optional<Shape> SchemaCompiler::number_part(SchemaId id, const JsonValue& s
       refuse(id, "multipleOf", "the divisor has too many digits, or is not above zero");
     const ExprId multiple = pool.digits(*std::move(automaton));
     conditions.push_back(negated ? pool.complement(multiple) : multiple);
-    // Zeros behind the last decimal that matters could go on for ever.
+    // Zeros after the last decimal that matters could continue for ever.
     if (data_.generates && !negated) conditions.push_back(with_decimals(step.fraction.size()));
   }
   if (conditions.empty()) return std::nullopt;

@@ -68,7 +68,7 @@ class LarkParser {
       } else if (c == ' ' || c == '\t' || c == '\r' || (newlines && c == '\n')) {
         in_.next();
       } else if (c == '\n') {
-        // A line that begins with | goes on with the rule.
+        // A line that begins with | continues with the rule.
         const std::size_t before = in_.at();
         space(true);
         if (in_.peek() == '|') return;

@@ -48,7 +48,7 @@ class Lexer {
   bool ended(LexState state) const { return (flags_[state] & kEnded) != 0; }
 
   // A string lexeme that only limits the number of characters is not unrolled into a state per
-  // length. Its states are `counted`: whoever steps through them counts the characters, see
+  // length. Its states are `counted`: a caller that steps through them counts characters, see
   // count().
   bool counted(LexState state) const { return (flags_[state] & kCounted) != 0; }
   // For a step from one counted state to another: the new number of characters, or -1 if the step

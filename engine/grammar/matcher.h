@@ -36,7 +36,7 @@ class Matcher {
   // Takes back the last tokens. REQUIRES: count <= accepted().
   void rollback(std::size_t count);
   std::size_t accepted() const;
-  // Whether the text is complete here. It may still go on.
+  // Whether the text is complete here. It may still continue.
   bool may_end() const;
   // Whether an end token has been accepted.
   bool ended() const;

@@ -14,13 +14,13 @@ enum class Kind : std::uint32_t {
   kMark,        // before the mark of a control token
   kText,        // inside a string, between two characters
   kTextUtf8,    // inside a string, inside a character
-  kEscape,      // behind the backslash
-  kHex,         // behind \u; value: digits << 16 | number
-  kHighDone,    // behind the first half of a surrogate pair; value: its ten bits
+  kEscape,      // after the backslash
+  kHex,         // after \u; value: digits << 16 | number
+  kHighDone,    // after the first half of a surrogate pair; value: its ten bits
   kHighEscape,  // ... and a backslash
   kLowHex,      // ... and a u; value: digits << 22 | high << 12 | number
   kTextTail,    // inside a string, as kRawTail
-  kDone,        // behind the closing quote
+  kDone,        // after the closing quote
 };
 
 inline constexpr std::uint32_t kCountedBit = 1u << 31;

@@ -143,7 +143,7 @@ class RegexParser : private RegexText {
       for (std::size_t k = 0; k < 4; ++k) {
         ExprId left = a.part[i], right = b.part[k];
         if (left == kNothing || right == kNothing) continue;
-        // Nothing can be before ^ or behind $.
+        // Nothing can be before ^ or after $.
         if ((k & 2) != 0) {
           if (!pool_.nullable(left)) continue;
           left = kEpsilon;

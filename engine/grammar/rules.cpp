@@ -165,7 +165,7 @@ std::uint32_t RuleStates::seen_id(Seen seen) {
   return at->second;
 }
 
-// In any order: `at` is the set of keys so far, with the demanded ones behind the properties.
+// In any order: `at` is the set of keys so far, with the demanded ones after the properties.
 void RuleStates::add_keys_in_any_order(const Key& key, RuleExpansion& out) {
   const ObjectRule& object = grammar_.objects[key.part];
   const std::size_t size = object.properties.size(), all = size + object.demanded.size();

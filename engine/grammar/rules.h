@@ -37,7 +37,7 @@ struct ObjectRule {
   std::vector<Property> demanded;  // keys among the others, each of which has to come once at least
   std::uint32_t min = 0, max = kUnbounded;
   // By position in `properties` and then in `demanded`, computed by finish(): the next required one
-  // at or behind it, and how many are required from there on.
+  // at or after it, and how many are required from there on.
   std::vector<std::uint32_t> next_required, required_left;
   void finish();
 };
@@ -121,15 +121,15 @@ class RuleStates {
  private:
   enum class Kind : std::uint32_t {
     kValue,        // before a value
-    kEnd,          // behind it
-    kObjectOpen,   // behind {
-    kObjectKey,    // behind a comma
-    kObjectColon,  // behind a key; more: the rule of its value
-    kObjectValue,  // behind a colon; likewise
-    kObjectNext,   // behind a value
-    kArrayOpen,    // behind [
-    kArrayItem,    // behind a comma
-    kArrayNext,    // behind an item
+    kEnd,          // after it
+    kObjectOpen,   // after {
+    kObjectKey,    // after a comma
+    kObjectColon,  // after a key; more: the rule of its value
+    kObjectValue,  // after a colon; likewise
+    kObjectNext,   // after a value
+    kArrayOpen,    // after [
+    kArrayItem,    // after a comma
+    kArrayNext,    // after an item
     kSequence,     // in an alternative; at: how many symbols have been read
   };
   struct Key {

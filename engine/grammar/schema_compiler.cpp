@@ -100,7 +100,7 @@ Shape SchemaCompiler::make_shape(Term term) {
       &SchemaCompiler::all_of_part,     &SchemaCompiler::any_of_part,
       &SchemaCompiler::not_part,        &SchemaCompiler::if_part,
       &SchemaCompiler::dependency_part};
-  // Before 2019-09, nothing counts beside $ref.
+  // Before 2019-09, keywords next to $ref do not count.
   if (document_.draft() <= Draft::k7 && schema.find("$ref") != nullptr)
     return *reference_part(term.schema, schema, term.negated);
   std::optional<Shape> result;
@@ -191,7 +191,7 @@ Shape SchemaCompiler::both(const Shape& a, const Shape& b, SchemaId at, std::str
     for (const ObjectShape& y : b.objects) {
       ObjectShape object;
       if (!both_objects(x, y, object)) continue;
-      // Where there are many, it pays to look closer at those that cannot be.
+      // With many combinations, it pays to search for those that no object can satisfy.
       if (out.objects.size() >= kManyKinds && probing_ == 0 && !possible_object(object, 2))
         continue;
       out.objects.push_back(std::move(object));
@@ -283,7 +283,7 @@ bool SchemaCompiler::possible_node(NodeId node, int depth) {
   } catch (const StillOpen&) {
     // It depends on a schema that is still being read: nothing is certain.
   } catch (const Refusal&) {
-    // Too intricate to tell; if the node is needed, that will come up again.
+    // Too intricate to decide; the question comes up again if the node is needed.
   }
   --probing_;
   if (shape == nullptr) return true;

@@ -156,8 +156,8 @@ void SchemaCompiler::make_object_rules(NodeId node, ObjectShape shape, ValueRule
   }
 }
 
-// The names beside an object's properties, by which patterns they match: calls `found` with each
-// language that is not empty and the node of its values.
+// The names other than an object's properties, by which patterns they match: calls `found` with
+// each language that is not empty and the node of its values.
 void SchemaCompiler::find_other_names(NodeId owner, const ObjectShape& shape, ExprId others,
                                       const std::function<void(ExprId, NodeId)>& found) {
   ExpressionPool& pool = data_.pool;
@@ -301,7 +301,7 @@ bool SchemaCompiler::make_array_rule(NodeId node, const ArrayShape& shape, Array
 void SchemaCompiler::make_unique_rule(NodeId node, const ArrayShape& shape, ArrayRule& rule) {
   const SchemaId at = place_of(node);
   if (!shape.first.empty() || !shape.contains.empty())
-    refuse(at, "uniqueItems", "beside items with schemas of their own");
+    refuse(at, "uniqueItems", "together with items that have schemas of their own");
   const ShapePointer item = node_shape(shape.rest);
   // Objects and arrays could be equal in many spellings.
   bool few = item->objects.empty() && item->arrays.empty();

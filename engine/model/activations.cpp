@@ -71,6 +71,9 @@ void add_attention(const DeviceCaps& caps, const ModelConfig& config, const Step
         std::max(sizes.attention_partials, attention_partial_bytes(plan.capacity, shape));
     sizes.attention_counts =
         std::max(sizes.attention_counts, attention_count_bytes(plan.capacity, shape));
+    if (shape.dealt)
+      sizes.attention_sums =
+          std::max(sizes.attention_sums, attention_result_bytes(shape, RowForm::kFloats));
   });
   sizes.attention_counts = round_up(sizes.attention_counts, 16);
 }
@@ -85,6 +88,7 @@ AttentionShape step_attention_shape(const ModelConfig& config, KvFormat kv,
           .head_size = config.head_size,
           .f32_only = config.f32_attention,
           .sinks = config.attention_sinks,
+          .dealt = config.deal.is_divided(),
           .bucket = {.rows = bucket.rows,
                      .sequences = bucket.sequences,
                      .sequence_rows = bucket.sequence_rows,
@@ -126,7 +130,7 @@ ActivationSizes activation_sizes(const DeviceCaps& caps, const ModelConfig& conf
     sizes.mlp = rows * config.mlp_width * 4;
   }
   sizes.routed = rows * config.experts * 4;
-  if (config.has_output())
+  if (config.has_logits())
     sizes.logits = logit_rows * (config.samples() ? config.vocabulary : config.held_tokens) * 4;
   if (config.samples()) sizes.sampling_counts = logit_rows * 4;
   add_matmuls(caps, matmuls, limits, sizes);
@@ -158,6 +162,7 @@ Result<Activations> Activations::allocate(Device& device, const ActivationSizes&
   HEARTH_TRY(allocate(buffers.qkv, sizes.qkv, "qkv"));
   HEARTH_TRY(allocate(buffers.queries, sizes.queries, "queries"));
   HEARTH_TRY(allocate(buffers.attended, sizes.attended, "attended"));
+  HEARTH_TRY(allocate(buffers.attention_sums, sizes.attention_sums, "attention sums"));
   HEARTH_TRY(allocate(buffers.gate_up, sizes.gate_up, "gate and up"));
   HEARTH_TRY(allocate(buffers.mlp, sizes.mlp, "mlp"));
   HEARTH_TRY(allocate(buffers.logits, sizes.logits, "logits"));

@@ -20,12 +20,15 @@ class Device;
 // The sizes that a runner is created for.
 struct StepLimits {
   uint32_t rows = 512;       // tokens per step
-  uint32_t sequences = 16;   // per step
+  uint32_t sequences = 16;   // per step, without candidates
+  uint32_t candidates = 0;   // per step, each of which counts as a sequence more
   uint32_t logit_rows = 16;  // per step
   uint32_t context = 2048;   // tokens per sequence
   uint32_t masks = 0;        // token masks per step
   KvFormat kv = KvFormat::kF16;
   bool deterministic = false;
+
+  uint32_t most_sequences() const { return sequences + candidates; }
 };
 
 // The shape of a bucket's attention.
@@ -50,12 +53,13 @@ void for_step_buckets(const StepLimits& limits, Visit visit) {
       visit(bucket);
     }
   };
-  for_bucket_sizes(limits.sequences,
+  for_bucket_sizes(limits.most_sequences(),
                    [&](uint32_t size) { visit_contexts(choose_bucket(size, size, 1, size)); });
   for_bucket_sizes(limits.rows, [&](uint32_t size) {
     // In a padded step, every sequence may have padding, which counts as another one.
-    const StepBucket bucket = choose_bucket(size, std::min(size, 2 * limits.sequences), size,
-                                            std::min(size, limits.logit_rows));
+    const StepBucket bucket =
+        choose_bucket(size, std::min(size, limits.sequences + limits.most_sequences()), size,
+                      std::min(size, limits.logit_rows));
     visit_contexts(bucket);
     visit_contexts(bucket, /*trees=*/true);
   });
@@ -83,6 +87,8 @@ struct ActivationSizes {
   uint64_t qkv = 0;        // [rows, q + k + v] f32
   uint64_t queries = 0;    // [rows, heads, head_size] f32, after rope
   uint64_t attended = 0;   // [rows, heads, head_size] f32, or less
+  // [rows, heads, head_size + kAttentionStats] f32, if ranks share KV blocks
+  uint64_t attention_sums = 0;
   uint64_t gate_up = 0;    // [rows, 2 * mlp_width] f32
   uint64_t mlp = 0;        // [rows, mlp_width] f32, or less
   uint64_t logits = 0;     // [logit rows, vocabulary] f32
@@ -92,9 +98,9 @@ struct ActivationSizes {
   uint64_t attention_counts = 0, attention_partials = 0;
 
   uint64_t total() const {
-    return hidden + normed + projected + picked + qkv + queries + attended + gate_up + mlp +
-           logits + routed + matmul_scratch + matmul_counts + sampling_scratch + sampling_counts +
-           norm_state + attention_counts + attention_partials;
+    return hidden + normed + projected + picked + qkv + queries + attended + attention_sums +
+           gate_up + mlp + logits + routed + matmul_scratch + matmul_counts + sampling_scratch +
+           sampling_counts + norm_state + attention_counts + attention_partials;
   }
 };
 
@@ -107,6 +113,7 @@ struct Activations {
   Status clear_counts(Device& device) const;
 
   Buffer hidden, normed, projected, picked, qkv, queries, attended, gate_up, mlp, logits, routed;
+  Buffer attention_sums;
   Buffer matmul_scratch, sampling_scratch;
   Buffer norm_state;                      // of a norm that two products share
   Buffer matmul_counts, sampling_counts;  // zero between uses

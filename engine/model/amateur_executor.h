@@ -1,5 +1,5 @@
 // Contrastive decoding: runs every step on two models, the amateur's first, so that rows of the
-// expert can be mixed with the amateur's logits (engine/sampling/README.md). The amateur mirrors
+// expert can be mixed with the amateur's logits (docs/sampling.md). The amateur mirrors
 // the expert: the same slots, blocks, block moves and tokens, so that one scheduler plans for both.
 #pragma once
 
@@ -9,7 +9,7 @@ namespace hearth {
 
 class AmateurExecutor final : public StepExecutor {
  public:
-  // Both runners outlive this and are used by nobody else. REQUIRES: the amateur was created with
+  // Both runners outlive this, which alone uses them. REQUIRES: the amateur was created with
   // amateur_options() of the expert, and no step has been submitted to either.
   AmateurExecutor(StepRunner& expert, StepRunner& amateur);
 

@@ -40,10 +40,10 @@ void keep_held(WeightTable& table, const ModelConfig& config, const ModelFile& f
   table.keep([&](const WeightSpec& spec) {
     switch (spec.role) {
       case WeightRole::kEmbedding:
-        return config.has_input() || (tied && config.has_output());
+        return config.has_input() || (tied && config.has_logits());
       case WeightRole::kOutputNorm:
       case WeightRole::kOutput:
-        return config.has_output();
+        return config.has_logits();
       default:
         return spec.layer >= config.first_layer() && spec.layer < config.end_layer();
     }
@@ -52,7 +52,8 @@ void keep_held(WeightTable& table, const ModelConfig& config, const ModelFile& f
 
 }  // namespace
 
-Result<ModelPlan> plan_model(const ModelFile& file, LayerRange held, TensorShard shard) {
+Result<ModelPlan> plan_model(const ModelFile& file, LayerRange held, TensorShard shard,
+                             BlockDeal deal) {
   ModelPlan plan;
   if (file.tensors().empty())
     return Error{
@@ -80,6 +81,7 @@ Result<ModelPlan> plan_model(const ModelFile& file, LayerRange held, TensorShard
     if (!shape.empty()) plan.shapes.set({spec.role, spec.layer}, std::move(shape));
   }
   plan.config.held = held;
+  plan.config.deal = deal;
   keep_held(plan.table, plan.config, file);
   for (const WeightSpec& spec : plan.table.specs())
     for (const SegmentPlan& segment : plan_segments(spec, file))
@@ -101,7 +103,7 @@ Result<std::unique_ptr<Model>> Model::load(Device& device, const ModelFile& file
 Result<std::unique_ptr<Model>> Model::allocate(Device& device, const ModelFile& file,
                                                const ModelOptions& options) {
   std::unique_ptr<Model> model(new Model());
-  HEARTH_ASSIGN(model->plan_, plan_model(file, options.held, options.shard));
+  HEARTH_ASSIGN(model->plan_, plan_model(file, options.held, options.shard, options.deal));
   const ModelConfig& config = model->plan_.config;
   model->context_ =
       options.context == 0 ? config.context : std::min(options.context, config.context);

@@ -34,7 +34,9 @@ struct ModelPlan {
 // Fails with the name of the key or tensor that is missing, unknown or of the wrong shape. A model
 // of some layers only has what those need: the first also the embedding, the last also the final
 // norm and the output matrix. A shard has its part of every layer (weight_shard.h).
-Result<ModelPlan> plan_model(const ModelFile& file, LayerRange held = {}, TensorShard shard = {});
+// If ranks share KV blocks (`deal`), each has all layers, and the last one what logits need.
+Result<ModelPlan> plan_model(const ModelFile& file, LayerRange held = {}, TensorShard shard = {},
+                             BlockDeal deal = {});
 
 struct ModelOptions {
   // Most tokens of a sequence; 0: the model's own. Long-rope models compute differently beyond a
@@ -42,6 +44,7 @@ struct ModelOptions {
   uint32_t context = 0;
   LayerRange held = {};
   TensorShard shard = {};
+  BlockDeal deal = {};
   std::function<void(uint64_t done_bytes, uint64_t total_bytes)> progress;
 };
 

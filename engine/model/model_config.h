@@ -9,6 +9,7 @@
 
 #include "engine/model/layer_range.h"
 #include "engine/model/tensor_shard.h"
+#include "engine/ops/block_deal.h"
 #include "engine/ops/kernel_choice.h"
 #include "engine/ops/rope_table.h"
 
@@ -28,6 +29,7 @@ struct ModelConfig {
   // and so are held_tokens rows of the embedding and the output matrix, from first_token on.
   TensorShard shard;
   uint32_t first_token = 0, held_tokens = 0;
+  BlockDeal deal;  // if ranks share a pool of KV blocks, the one of them that this device is
   uint32_t width = 0;
   uint32_t heads = 0, kv_heads = 0, head_size = 0;
   uint32_t mlp_width = 0;
@@ -66,10 +68,15 @@ struct ModelConfig {
   uint32_t end_layer() const { return std::min(held.last, layers); }  // one after the last
   uint32_t held_layers() const { return end_layer() - first_layer(); }
   bool has_input() const { return first_layer() == 0; }      // embeds tokens
-  bool has_output() const { return end_layer() == layers; }  // computes logits
+  bool has_output() const { return end_layer() == layers; }  // has the last layer
+  // Whether logits are computed here: ranks that share KV blocks compute the same, so the last one
+  // is enough.
+  bool has_logits() const { return has_output() && deal.is_last(); }
   // Whether logits of the whole vocabulary are here. With a divided vocabulary, they are joined on
   // the last rank.
-  bool samples() const { return has_output() && shard.is_last(); }
+  bool samples() const { return has_logits() && shard.is_last(); }
+  // Whether ranks exchange something within a step.
+  bool meets_ranks() const { return shard.is_divided() || deal.is_divided(); }
   uint32_t q_width() const { return heads * head_size; }
   uint32_t kv_width() const { return kv_heads * head_size; }
 };

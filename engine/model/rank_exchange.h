@@ -1,9 +1,11 @@
-// What ranks that divide every layer tell each other within a step (engine/ranks/link_exchange.h).
-// All ranks make the same calls in the same order; each waits for the others.
+// What ranks exchange within a step, and when blocks move from one to another
+// (engine/ranks/link_exchange.h). All ranks make the same calls in the same order; each waits for
+// the others. Only a block concerns just two of them.
 #pragma once
 
 #include <cstdint>
 #include <span>
+#include <vector>
 
 #include "runtime/result.h"
 
@@ -19,6 +21,15 @@ class RankExchange {
   // `all` = [rows, columns of all ranks], on the last rank. The others send their own columns and
   // pass no `all`.
   virtual Status join(std::span<const float> own, uint32_t rows, std::span<float> all) = 0;
+  // `all` = attention to the keys of all ranks, [heads of all rows, head_size]. `own` are the sums
+  // over this rank's keys, [heads of all rows, head_size + kAttentionStats] (params/attention.h).
+  // They are merged in the order of ranks, so that all ranks get the same numbers; a head without
+  // keys on any rank becomes 0.
+  virtual Status merge(std::span<const float> own, uint32_t head_size, std::span<float> all) = 0;
+
+  // The contents of a KV block, to a rank and from one. Sending does not wait.
+  virtual Status send_block(uint32_t rank, std::span<const std::byte> block) = 0;
+  virtual Result<std::vector<std::byte>> receive_block(uint32_t rank) = 0;
 };
 
 }  // namespace hearth

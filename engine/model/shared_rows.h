@@ -1,7 +1,7 @@
 // Host memory for the hidden rows between two ranks of one process. The device that computes them
-// and the one that goes on with them both import it, so that no rows are copied in between. A step
-// uses one of two places in turn; who computes rows must know that the next rank has read those of
-// the step before last (engine/ranks/rank_loop).
+// and the one that continues with them both import it, so that no rows are copied in between. A
+// step uses one of two places in turn; who computes rows must know that the next rank has read
+// those of the step before last (engine/ranks/rank_loop).
 #pragma once
 
 #include <array>
@@ -15,6 +15,8 @@
 #include <span>
 #include <vector>
 
+#include "runtime/rounding.h"
+
 namespace hearth {
 
 class SharedRows {
@@ -26,7 +28,7 @@ class SharedRows {
   // Null if there is no memory.
   static std::unique_ptr<SharedRows> allocate(size_t bytes) {
     std::unique_ptr<SharedRows> rows(new SharedRows);
-    rows->bytes_ = (bytes + kAlignment - 1) / kAlignment * kAlignment;
+    rows->bytes_ = round_up(bytes, kAlignment);
     for (Memory& place : rows->places_) {
       place.reset(static_cast<std::byte*>(std::aligned_alloc(kAlignment, rows->bytes_)));
       if (place == nullptr) return nullptr;

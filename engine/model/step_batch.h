@@ -23,11 +23,22 @@ inline constexpr uint32_t kTreeRoot = 0xffffffff;
 inline constexpr uint32_t kMaxTreeRows = 32;  // per sequence
 
 // Rows whose hidden states after the final norm are kept, as those of neighbouring tokens of the
-// sequence in a slot.
+// sequence in a slot. A hidden state that was kept by an earlier step is copied to another
+// position.
 struct KeptRows {
   uint32_t first_row = 0, rows = 0;
   uint32_t slot = 0, first_position = 0;
+  uint32_t copied_from = 0, copied_to = 0;  // copied_from = 0: none
 };
+
+// Where the hidden states of candidates for the token after the first `tokens` are kept: beyond the
+// text, and not where those of the candidates one token before or after are, of which one is copied
+// into the text meanwhile.
+constexpr uint32_t staged_hidden(uint32_t tokens) {
+  return tokens + 1 + (tokens % 2) * (kMaxTreeRows + 1);
+}
+// The positions beyond a text that are used for this.
+inline constexpr uint32_t kStagedHidden = 2 * (kMaxTreeRows + 1);
 
 // A logit row whose hidden state is compared with the kept ones of a slot's first `tokens` tokens,
 // those that this step keeps included.
@@ -56,8 +67,8 @@ struct StepBatch {
   std::vector<params::HistoryCommit> commits;
   // Ranges of rows whose hidden states after the final norm are added up, one sum per range.
   std::vector<params::PoolRange> pools;
-  // Hidden states to be kept, and to be compared; StepExecutor::reserve_hidden() made room for them.
-  // No row, position or logit row is listed twice.
+  // Hidden states to be kept, and to be compared; StepExecutor::reserve_hidden() made room for
+  // them. No row, position or logit row is listed twice, and no position that is copied is written.
   std::vector<KeptRows> kept;
   std::vector<ComparedRow> compared;
   // What commits and sampling rows refer to: tokens and masks.

@@ -17,7 +17,7 @@ constexpr uint8_t kSamplingNeeds[] = {0,
                                       kStepCommits | kStepStages,
                                       kStepRowExtras | kStepCommits | kStepStages};
 
-// A step of contrastive search. Its candidates are a tree, except in the first step of a prompt.
+// A step of contrastive search. Each candidate is a sequence.
 constexpr uint8_t kCandidateNeeds = kStepRowExtras | kStepHidden;
 
 // The powers of two below the largest size, and that.
@@ -34,16 +34,20 @@ std::vector<uint32_t> contexts_within(uint32_t longest) {
   return contexts;
 }
 
+uint32_t most_sequences(const StepLimits& limits, bool candidates) {
+  return candidates ? limits.most_sequences() : limits.sequences;
+}
+
 // Buckets with room for the longest context: `decode_sizes` of decode steps, then `sizes` of
-// others, which also have room for the most sequences and logits.
-std::vector<StepBucket> roomy_buckets(const StepLimits& limits,
+// others, which also have room for `sequences` and the most logits.
+std::vector<StepBucket> roomy_buckets(const StepLimits& limits, uint32_t sequences,
                                       const std::vector<uint32_t>& decode_sizes,
                                       const std::vector<uint32_t>& sizes) {
   std::vector<StepBucket> buckets;
   for (const uint32_t size : decode_sizes) buckets.push_back(choose_bucket(size, size, 1, size));
   for (const uint32_t size : sizes)
-    buckets.push_back(choose_bucket(size, std::min(size, limits.sequences), size,
-                                    std::min(size, limits.logit_rows)));
+    buckets.push_back(
+        choose_bucket(size, std::min(size, sequences), size, std::min(size, limits.logit_rows)));
   for (StepBucket& bucket : buckets) bucket.context = bucket_context(limits.context);
   return buckets;
 }
@@ -73,11 +77,12 @@ bool fits_into(const StepBucket& bucket, const StepBucket& other) {
 }
 
 std::vector<StepBucket> stand_in_buckets(const StepBucket& bucket, const StepLimits& limits) {
+  const uint32_t sequences = most_sequences(limits, (bucket.extras & kStepHidden) != 0);
   std::vector<uint32_t> decode_sizes;
-  if (bucket.sequence_rows <= 1)
-    decode_sizes = sizes_above(bucket.rows, 1, bucket_size(limits.sequences));
-  std::vector<StepBucket> buckets = roomy_buckets(
-      limits, decode_sizes, sizes_above(bucket.rows, kSmallestMixedStandIn, largest_mixed(limits)));
+  if (bucket.sequence_rows <= 1) decode_sizes = sizes_above(bucket.rows, 1, bucket_size(sequences));
+  std::vector<StepBucket> buckets =
+      roomy_buckets(limits, sequences, decode_sizes,
+                    sizes_above(bucket.rows, kSmallestMixedStandIn, largest_mixed(limits)));
   for (StepBucket& stand_in : buckets) {
     stand_in.trees = bucket.trees;
     stand_in.extras = bucket.extras;
@@ -92,15 +97,18 @@ std::vector<StepBucket> stand_in_buckets(const StepBucket& bucket, const StepLim
 }
 
 std::vector<StepBucket> minimum_buckets(const StepLimits& limits, const StepNeeds& needs) {
-  std::vector<uint32_t> decode_sizes, sizes;
-  for_doublings(1, bucket_size(limits.sequences),
-                [&](uint32_t size) { decode_sizes.push_back(size); });
-  for_doublings(kSmallestMixedStandIn, largest_mixed(limits),
-                [&](uint32_t size) { sizes.push_back(size); });
-  const std::vector<StepBucket> plain = roomy_buckets(limits, decode_sizes, sizes);
+  const auto with_room_for = [&](uint32_t sequences) {
+    std::vector<uint32_t> decode_sizes, sizes;
+    for_doublings(1, bucket_size(sequences), [&](uint32_t size) { decode_sizes.push_back(size); });
+    for_doublings(kSmallestMixedStandIn, largest_mixed(limits),
+                  [&](uint32_t size) { sizes.push_back(size); });
+    return roomy_buckets(limits, sequences, decode_sizes, sizes);
+  };
+  const std::vector<StepBucket> plain = with_room_for(limits.sequences);
   std::vector<StepBucket> buckets = plain;
   const auto add = [&](uint8_t extras, bool trees) {
-    for (StepBucket bucket : plain) {
+    for (StepBucket bucket :
+         (extras & kStepHidden) != 0 ? with_room_for(limits.most_sequences()) : plain) {
       bucket.extras = extras;
       bucket.trees = trees;
       buckets.push_back(bucket);
@@ -111,8 +119,7 @@ std::vector<StepBucket> minimum_buckets(const StepLimits& limits, const StepNeed
   for (const uint8_t extras : kSamplingNeeds)
     if (extras != 0) add(extras, false);
   add(kStepPools, false);
-  if (needs.candidates)
-    for (const bool trees : {false, true}) add(kCandidateNeeds, trees);
+  if (needs.candidates) add(kCandidateNeeds, false);
   if (needs.mixes) add(kStepMixes, false);
   return buckets;
 }
@@ -133,7 +140,8 @@ std::vector<StepBucket> covering_buckets(const StepLimits& limits, const StepNee
                    [&](uint32_t size) { add(choose_bucket(size, size, 1, size)); });
   const uint32_t most_rows = bucket_size(limits.rows);
   const auto add_mixed = [&](uint32_t rows, uint8_t extras, bool trees) {
-    for_doublings(1, std::bit_ceil(std::min(rows, limits.sequences)), [&](uint32_t sequences) {
+    const uint32_t most = most_sequences(limits, (extras & kStepHidden) != 0);
+    for_doublings(1, std::bit_ceil(std::min(rows, most)), [&](uint32_t sequences) {
       StepBucket bucket =
           choose_bucket(rows, sequences, rows, std::min({sequences, rows, limits.logit_rows}));
       bucket.extras = extras;
@@ -167,8 +175,13 @@ std::vector<StepBucket> covering_buckets(const StepLimits& limits, const StepNee
   });
   if (needs.mixes) add_mixed(most_rows, kStepMixes, false);
   if (!needs.candidates) return buckets;
+  for_bucket_sizes(limits.most_sequences(), [&](uint32_t size) {
+    StepBucket bucket = choose_bucket(size, size, 1, size);
+    bucket.extras = kCandidateNeeds;
+    add(bucket);
+  });
   for_bucket_sizes(limits.rows, [&](uint32_t rows) {
-    for (const bool trees : {false, true}) add_mixed(rows, kCandidateNeeds, trees);
+    if (rows > 1) add_mixed(rows, kCandidateNeeds, false);
   });
   return buckets;
 }

@@ -1,4 +1,5 @@
 // What a batch must satisfy before a StepRunner runs it.
+#include <algorithm>
 #include <bit>
 
 #include <fmt/format.h>
@@ -22,7 +23,7 @@ bool refers_to_words(const params::SamplingRow& row, const std::vector<uint32_t>
 
 Status StepRunner::check(const StepBatch& batch) const {
   const StepLimits& limits = options_.limits;
-  if (batch.rows() > limits.rows || batch.members() > limits.sequences ||
+  if (batch.rows() > limits.rows || batch.members() > limits.most_sequences() ||
       batch.padding_sequences > limits.sequences || batch.logit_rows.size() > limits.logit_rows ||
       batch.logit_rows.size() != batch.sampling.size() || batch.sequences.empty())
     return Error{
@@ -30,7 +31,7 @@ Status StepRunner::check(const StepBatch& batch) const {
         fmt::format("a step of {} tokens, {} sequences and {} logits is outside the limits "
                     "of {}, {} and {}",
                     batch.rows(), batch.sequences.size(), batch.logit_rows.size(), limits.rows,
-                    limits.sequences, limits.logit_rows)};
+                    limits.most_sequences(), limits.logit_rows)};
   for (const params::StepSequence& sequence : batch.sequences)
     if (sequence.first_position + sequence.rows > limits.context)
       return Error{ErrorKind::kInvalid,
@@ -40,7 +41,7 @@ Status StepRunner::check(const StepBatch& batch) const {
     return Error{ErrorKind::kInvalid,
                  "a step's hidden rows are not those that enter the layers of this device"};
   if (!model_.config().has_output() && !batch.logit_rows.empty())
-    return Error{ErrorKind::kInvalid, "a step wants logits of a device without the last layer"};
+    return Error{ErrorKind::kInvalid, "a step asks for logits on a device without the last layer"};
   return check_extras(batch);
 }
 
@@ -63,8 +64,9 @@ Status StepRunner::check_extras(const StepBatch& batch) const {
     return hidden_ && slot < options_.slots && tokens <= hidden_->reserved(slot);
   };
   for (const KeptRows& kept : batch.kept)
-    if (uint64_t{kept.first_row} + kept.rows > batch.ids.size() ||
-        !has_room(kept.slot, uint64_t{kept.first_position} + kept.rows))
+    if (uint64_t{kept.first_row} + kept.rows > batch.ids.size() || kept.rows == 0 ||
+        !has_room(kept.slot, uint64_t{kept.first_position} + kept.rows) ||
+        !has_room(kept.slot, uint64_t{std::max(kept.copied_from, kept.copied_to)} + 1))
       return wrong("hidden states to be kept do not exist or have no room");
   for (const ComparedRow& row : batch.compared)
     if (row.logit_row >= batch.logit_rows.size() || !has_room(row.slot, row.tokens))

@@ -63,6 +63,8 @@ const Buffer& StepRunner::value_buffer(Value value) const {
       return buffers.mlp;
     case Value::kLogits:
       return buffers.logits;
+    case Value::kAttentionSums:
+      return buffers.attention_sums;
     case Value::kRouted:
       break;
   }
@@ -79,7 +81,7 @@ Result<std::vector<CommandBuffer>> StepRunner::record(PipelineStore& pipelines,
   const StepBucket& bucket = plan.bucket;
   const uint32_t chained_rows = tuning_profile(device_.caps()).chained_rows;
   // A step that meets other ranks cannot run again by itself, so it must not be a chain.
-  const bool alone = !model_.config().shard.is_divided();
+  const bool alone = !model_.config().meets_ranks();
   const RecorderOptions options{.name = "step",
                                 .timer = timer,
                                 .serial = timer != nullptr,
@@ -115,7 +117,7 @@ Status StepRunner::record_segment(const Recording& recording, std::span<const Pl
   HEARTH_TRY(record_plan(recorder, recording.pipelines, recording.plan, segment.ops,
                          buffers(recording.copy, hidden)));
   if (segment.meeting) {
-    meetings_.record_leaving(recorder, *segment.meeting, value_buffer(segment.meeting->y));
+    meetings_.record_leaving(recorder, *segment.meeting, value_buffer(segment.meeting->x));
     return {};
   }
   if (!model_.config().has_output()) {

@@ -33,9 +33,12 @@ void write_hidden(std::byte* base, const StepBatch& batch, const StepBucket& buc
                   const StepLayout& layout) {
   auto* const places = reinterpret_cast<params::HiddenPlace*>(base + layout.kept);
   std::fill_n(places, bucket.rows, params::HiddenPlace{.position = params::kNotKept});
-  for (const KeptRows& kept : batch.kept)
+  for (const KeptRows& kept : batch.kept) {
     for (uint32_t i = 0; i < kept.rows; ++i)
       places[kept.first_row + i] = {.slot = kept.slot, .position = kept.first_position + i};
+    places[kept.first_row].from = kept.copied_from;
+    places[kept.first_row].to = kept.copied_to;
+  }
   auto* const comparisons = reinterpret_cast<params::HiddenComparison*>(base + layout.compared);
   std::fill_n(comparisons, bucket.logit_rows, params::HiddenComparison{});
   for (const ComparedRow& row : batch.compared)
@@ -61,10 +64,14 @@ uint64_t step_input_bytes(const DeviceCaps& caps, const ModelConfig& config,
     const AttentionPlan plan =
         choose_attention(caps, step_attention_shape(config, limits.kv, bucket, limits.context),
                          limits.deterministic);
-    fixed = std::max(fixed, step_layout(bucket, plan.capacity, windows).block_tables);
+    fixed = std::max(
+        fixed, step_layout(bucket, plan.capacity, windows, config.deal.is_divided()).block_tables);
   });
-  const uint64_t blocks = divide_up(limits.context, params::kBlockTokens);
-  return fixed + limits.sequences * blocks * sizeof(uint32_t) + step_word_bytes(config, limits);
+  // A dealt table comes twice, and that of a sequence with padding again for the padding.
+  const uint64_t tables = config.deal.is_divided() ? 3 : 1;
+  const uint64_t blocks = tables * divide_up(limits.context, params::kBlockTokens);
+  return fixed + uint64_t{limits.most_sequences()} * blocks * sizeof(uint32_t) +
+         step_word_bytes(config, limits);
 }
 
 std::vector<uint32_t> attention_windows(const ModelConfig& config) {
@@ -75,8 +82,10 @@ std::vector<uint32_t> attention_windows(const ModelConfig& config) {
   return windows;
 }
 
-Result<StepInputs> StepInputs::create(Device& device, uint64_t bytes, uint64_t word_bytes) {
+Result<StepInputs> StepInputs::create(Device& device, uint64_t bytes, uint64_t word_bytes,
+                                      const BlockDeal& deal) {
   StepInputs inputs;
+  inputs.deal_ = deal;
   inputs.tables_end_ = bytes - word_bytes;
   inputs.word_bytes_ = word_bytes;
   for (Buffer& copy : inputs.copies_) {
@@ -92,7 +101,10 @@ Status StepInputs::write(size_t copy, const StepBatch& batch, const StepBucket& 
                          const StepLayout& layout, const AttentionPlan& plan,
                          const std::vector<uint32_t>& windows) {
   const Buffer& buffer = copies_[copy];
-  const uint64_t bytes = layout.block_tables + batch.block_tables.size() * sizeof(uint32_t);
+  const DealtTables* const dealt = deal_.is_divided() ? &dealt_ : nullptr;
+  if (dealt != nullptr) dealt_.deal(deal_, batch.sequences, batch.block_tables);
+  const std::vector<uint32_t>& tables = dealt != nullptr ? dealt_.words() : batch.block_tables;
+  const uint64_t bytes = layout.block_tables + tables.size() * sizeof(uint32_t);
   if (bytes > tables_end_ || batch.words.size() * sizeof(uint32_t) > word_bytes_)
     return Error{
         ErrorKind::kInvalid,
@@ -127,12 +139,20 @@ Status StepInputs::write(size_t copy, const StepBatch& batch, const StepBucket& 
   if ((bucket.extras & kStepHidden) != 0) write_hidden(base, batch, bucket, layout);
   put(base, tables_end_, batch.words);
   for (size_t i = 0; i < windows.size(); ++i) {
-    HEARTH_TRY(planner_.plan(batch.sequences, batch.members(), windows[i], plan.tuning,
-                             plan.capacity, batch.ancestors));
+    HEARTH_TRY(planner_.plan({.sequences = batch.sequences,
+                              .members = batch.members(),
+                              .window = windows[i],
+                              .ancestors = batch.ancestors,
+                              .dealt = dealt},
+                             plan.tuning, plan.capacity));
     put(base, layout.attention[i].few, planner_.work().few);
     put(base, layout.attention[i].many, planner_.work().many);
+    if (dealt == nullptr || !bucket.trees) continue;
+    const std::vector<uint32_t>& ancestors = planner_.work().ancestors;
+    put(base, layout.attention[i].ancestors, ancestors);
+    pad(base, layout.attention[i].ancestors, ancestors.size(), bucket.rows, 0u);
   }
-  put(base, layout.block_tables, batch.block_tables);
+  put(base, layout.block_tables, tables);
   return buffer.flush();
 }
 

@@ -38,7 +38,9 @@ class StepInputs {
   static constexpr size_t kCopies = 2;
 
   // `bytes` is the most that any step needs; the last `word_bytes` of them are for its words.
-  static Result<StepInputs> create(Device& device, uint64_t bytes, uint64_t word_bytes);
+  // `deal` says which KV blocks are here.
+  static Result<StepInputs> create(Device& device, uint64_t bytes, uint64_t word_bytes,
+                                   const BlockDeal& deal);
 
   // Writes a step into a copy.
   // REQUIRES: the GPU no longer reads that copy; the batch fits the bucket.
@@ -53,6 +55,8 @@ class StepInputs {
  private:
   std::array<Buffer, kCopies> copies_;
   AttentionPlanner planner_;
+  BlockDeal deal_;
+  DealtTables dealt_;
   uint64_t tables_end_ = 0, word_bytes_ = 0;
 };
 

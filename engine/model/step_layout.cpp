@@ -29,8 +29,8 @@ uint32_t step_pools(const StepBucket& bucket) {
   return bucket.rows / params::kMaxPoolRows + bucket.sequences;
 }
 
-StepLayout step_layout(const StepBucket& bucket, const AttentionCapacity& capacity,
-                       size_t windows) {
+StepLayout step_layout(const StepBucket& bucket, const AttentionCapacity& capacity, size_t windows,
+                       bool dealt) {
   Placer placer;
   StepLayout layout;
   layout.ids = placer.place<uint32_t>(bucket.rows);
@@ -47,9 +47,11 @@ StepLayout step_layout(const StepBucket& bucket, const AttentionCapacity& capaci
     layout.kept = placer.place<params::HiddenPlace>(bucket.rows);
     layout.compared = placer.place<params::HiddenComparison>(bucket.logit_rows);
   }
-  for (size_t i = 0; i < windows; ++i)
+  for (size_t i = 0; i < windows; ++i) {
     layout.attention[i] = {.few = placer.place<params::AttentionItem>(capacity.few),
                            .many = placer.place<params::AttentionItem>(capacity.many)};
+    if (dealt && bucket.trees) layout.attention[i].ancestors = placer.place<uint32_t>(bucket.rows);
+  }
   layout.block_tables = placer.place<uint32_t>(0);
   return layout;
 }

@@ -24,6 +24,7 @@ struct StepLayout {
   uint64_t compared = 0;       // [logit rows] HiddenComparison, or to compare
   struct Lists {
     uint64_t few = 0, many = 0;
+    uint64_t ancestors = 0;  // [rows] u32, if KV blocks are dealt and the bucket has trees
   };
   std::array<Lists, 2> attention = {};  // per window: see attention_windows()
   uint64_t block_tables = 0;            // u32; at the end, because their number varies
@@ -32,6 +33,8 @@ struct StepLayout {
 // The most ranges that a step of this bucket pools: all rows, if none is in two ranges.
 uint32_t step_pools(const StepBucket& bucket);
 
-StepLayout step_layout(const StepBucket& bucket, const AttentionCapacity& capacity, size_t windows);
+// `dealt`: ranks share a pool of KV blocks.
+StepLayout step_layout(const StepBucket& bucket, const AttentionCapacity& capacity, size_t windows,
+                       bool dealt);
 
 }  // namespace hearth

@@ -1,6 +1,6 @@
-// Where ranks that divide every layer meet within a step (engine/ranks): host memory through which
-// a value leaves the device at the end of a segment of the step's commands, and through which all
-// ranks' sum enters the next one. For one thread.
+// Where ranks meet within a step (engine/ranks): host memory through which a value leaves the
+// device at the end of a segment of the step's commands, and through which what it has become with
+// those of all ranks enters the next one. For one thread.
 //
 // There is one piece of memory for each direction: it is used again only after the device has
 // finished with it, because a rank waits for every segment but the last one of a step.
@@ -21,16 +21,15 @@ class Device;
 
 class StepMeetings {
  public:
-  // For steps of up to these sizes, padding of the bucket included. Without a shard there is no
+  // For steps of up to these sizes, padding of the bucket included. Without other ranks there is no
   // memory.
   static Result<StepMeetings> create(Device& device, const ModelConfig& config, uint32_t rows,
                                      uint32_t logit_rows);
 
   // The last command of the segment before the meeting, and the first one of the segment after it.
-  void record_leaving(CommandRecorder& recorder, const RankMeeting& meeting,
-                      const Buffer& value) const;
+  void record_leaving(CommandRecorder& recorder, const RankMeeting& meeting, const Buffer& x) const;
   void record_entering(CommandRecorder& recorder, const RankMeeting& meeting,
-                       const Buffer& value) const;
+                       const Buffer& y) const;
 
   // Exchanges the value. REQUIRES: the segment before the meeting has run.
   Status meet(RankExchange& exchange, const RankMeeting& meeting);

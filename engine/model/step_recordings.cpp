@@ -69,7 +69,7 @@ Status StepRunner::finish(size_t copy) {
   Queue& queue = device_.compute();
   if (last_use_[copy].timeline == nullptr) return {};
   HEARTH_TRY(queue.wait(last_use_[copy]));
-  if (model_.config().shard.is_divided()) return {};  // its steps are not chains
+  if (model_.config().meets_ranks()) return {};  // its steps are not chains
   HEARTH_TRY(device_.chain().check(last_use_[copy]));
   return queue.wait(last_use_[copy]);  // if check() ran it again
 }

@@ -53,7 +53,7 @@ StepRunner::StepRunner(Device& device, PipelineStore& pipelines, const Model& mo
 Result<std::unique_ptr<StepRunner>> StepRunner::create(Device& device, PipelineStore& pipelines,
                                                        const Model& model,
                                                        const StepRunnerOptions& options) {
-  if (model.config().shard.is_divided() && options.exchange == nullptr)
+  if (model.config().meets_ranks() && options.exchange == nullptr)
     return invalid("a share of a model cannot run without the other ranks");
   std::unique_ptr<StepRunner> runner(new StepRunner(device, pipelines, model, options));
   HEARTH_TRY(runner->allocate());
@@ -62,6 +62,13 @@ Result<std::unique_ptr<StepRunner>> StepRunner::create(Device& device, PipelineS
                 BlockMover::create(device, pipelines, runner->kv_, runner->host_kv_));
   HEARTH_ASSIGN(runner->swaps_in_,
                 BlockMover::create(device, pipelines, runner->host_kv_, runner->kv_));
+  if (model.config().deal.is_divided())
+    runner->dealt_.emplace(model.config().deal,
+                           DealtPools{.host = runner->host_kv_,
+                                      .forks = *runner->forks_,
+                                      .swaps_out = *runner->swaps_out_,
+                                      .swaps_in = *runner->swaps_in_},
+                           *options.exchange);
   return runner;
 }
 
@@ -86,11 +93,13 @@ const DeviceCaps& StepRunner::planned_caps() const {
 Status StepRunner::allocate() {
   const StepLimits& limits = options_.limits;
   const ModelConfig& config = model_.config();
-  HEARTH_ASSIGN(
-      kv_, KvCache::create(device_, config, {.format = limits.kv, .blocks = options_.kv_blocks}));
+  const BlockDeal& deal = config.deal;
+  HEARTH_ASSIGN(kv_,
+                KvCache::create(device_, config,
+                                {.format = limits.kv, .blocks = deal.places(options_.kv_blocks)}));
   HEARTH_ASSIGN(host_kv_, KvCache::create(device_, config,
                                           {.format = limits.kv,
-                                           .blocks = options_.swap_blocks,
+                                           .blocks = dealt_host_blocks(deal, options_.swap_blocks),
                                            .intent = MemoryIntent::kReadback}));
   const DeviceCaps& caps = planned_caps();
   HEARTH_ASSIGN(activations_,
@@ -99,7 +108,7 @@ Status StepRunner::allocate() {
   HEARTH_ASSIGN(inputs_, StepInputs::create(device_,
                                             step_input_bytes(caps, config, limits,
                                                              attention_windows(config).size()),
-                                            step_word_bytes(config, limits)));
+                                            step_word_bytes(config, limits), config.deal));
   HEARTH_ASSIGN(boundary_,
                 StepBoundary::create(device_, config, bucket_size(limits.rows), options_.rows));
   HEARTH_ASSIGN(meetings_, StepMeetings::create(device_, config, bucket_size(limits.rows),
@@ -156,15 +165,15 @@ Result<StepTicket> StepRunner::submit(const StepBatch& batch) {
   HEARTH_TRY(leave_failed_chain());
   const StepBucket bucket = batch_bucket(batch);
   // Ranks that meet within a step must all run the same one.
-  const bool may_be_larger = preparation_ != nullptr && !model_.config().shard.is_divided();
+  const bool may_be_larger = preparation_ != nullptr && !model_.config().meets_ranks();
   HEARTH_ASSIGN(const Recorded* step,
                 may_be_larger ? recorded_or_larger(bucket) : recorded(bucket));
   return submit(batch, *step);
 }
 
 Result<std::vector<GpuSpan>> StepRunner::profile(const StepBatch& batch) {
-  if (model_.config().shard.is_divided())
-    return unsupported("a step that is divided over ranks by tensors cannot be profiled");
+  if (model_.config().meets_ranks())
+    return unsupported("a step within which ranks meet cannot be profiled");
   HEARTH_TRY(check(batch));
   HEARTH_TRY(finish(next_copy_));
   const StepBucket bucket = batch_bucket(batch);

@@ -17,6 +17,7 @@
 
 #include "engine/model/activations.h"
 #include "engine/model/block_mover.h"
+#include "engine/model/dealt_mover.h"
 #include "engine/model/hidden_store.h"
 #include "engine/model/kv_cache.h"
 #include "engine/model/model.h"
@@ -50,8 +51,8 @@ struct StepPlanning {
 struct StepRunnerOptions {
   StepLimits limits;
   uint32_t slots = 16;  // most running sequences; each has a place for its ids
-  uint32_t kv_blocks = 0;
-  uint32_t swap_blocks = 0;  // in host memory
+  uint32_t kv_blocks = 0;    // of all ranks that share a pool of them (ops/block_deal.h)
+  uint32_t swap_blocks = 0;  // in host memory, likewise
   // Steps of mixed sizes fall into thousands of buckets. Beyond this number the least recently used
   // recording is dropped, and recorded again if its size comes up again.
   size_t most_recordings = 512;
@@ -66,8 +67,8 @@ struct StepRunnerOptions {
   // Another rank waits for every step, so that it must be noticed at once when one is done
   // (Timeline::wait_promptly()).
   bool waits_promptly = false;
-  // Where the runner meets those of the other ranks within its steps, if the model is divided over
-  // ranks by tensors. Must outlive the last step.
+  // Where the runner meets those of the other ranks within its steps, if
+  // ModelConfig::meets_ranks(). Must outlive the last step.
   RankExchange* exchange = nullptr;
 };
 
@@ -88,7 +89,8 @@ class StepRunner final : public StepExecutor, private ChainUser {
   Status prepare(const StepBatch& batch);
   // The pipelines that steps of a bucket use. Any thread.
   std::vector<PipelineInfo> pipelines_of(const StepBucket& bucket) const;
-  // Null, or if ranks divide every layer: submit() compiles what it needs. `preparation` outlives the runner's last step.
+  // Without one, or if ranks meet within a step, submit() compiles the kernels that it needs.
+  // `preparation` outlives the runner's last step.
   void set_preparation(StepPreparation* preparation) { preparation_ = preparation; }
   // Steps that had to wait for a compiler although there is a preparation.
   uint64_t stalled_steps() const { return stalled_steps_; }
@@ -105,9 +107,9 @@ class StepRunner final : public StepExecutor, private ChainUser {
   // The last sampled id of every slot, on the device.
   const Buffer& sampled_ids() const { return sampled_ids_; }
 
-  Status fork_blocks(std::span<const BlockMove> moves) override { return move(*forks_, moves); }
-  Status swap_out(std::span<const BlockMove> moves) override { return move(*swaps_out_, moves); }
-  Status swap_in(std::span<const BlockMove> moves) override { return move(*swaps_in_, moves); }
+  Status fork_blocks(std::span<const BlockMove> moves) override;
+  Status swap_out(std::span<const BlockMove> moves) override;
+  Status swap_in(std::span<const BlockMove> moves) override;
   Result<SwapTraffic> swap_traffic() override;
   Status set_history(uint32_t slot, std::span<const params::TokenCount> tokens) override;
   Status set_biases(uint32_t slot, std::span<const params::TokenBias> biases) override;
@@ -138,7 +140,7 @@ class StepRunner final : public StepExecutor, private ChainUser {
   };
   StepRunner(Device& device, PipelineStore& pipelines, const Model& model,
              const StepRunnerOptions& options);
-  // That steps are planned for.
+  // The device that steps are planned for.
   const DeviceCaps& planned_caps() const;
   Status allocate();
   Status allocate_pools();
@@ -181,10 +183,9 @@ class StepRunner final : public StepExecutor, private ChainUser {
   // Once a wait of a chain has failed, drops all recordings and clears what kernels left behind.
   Status leave_failed_chain();
   Status rerun(size_t copy) override;
-  Status move(BlockMover& mover, std::span<const BlockMove> moves);
   Result<StepTicket> submit(const StepBatch& batch, const Recorded& step);
   Status check(const StepBatch& batch) const;
-  // What sampling rows and commits refer to is in the batch.
+  // Whether everything that sampling rows and commits refer to is in the batch.
   Status check_extras(const StepBatch& batch) const;
   // Copies `bytes` to the device before the next step.
   Status upload(const BufferSlice& to, std::span<const std::byte> bytes);
@@ -211,6 +212,7 @@ class StepRunner final : public StepExecutor, private ChainUser {
   std::optional<HiddenStore> hidden_;
   std::array<Buffer, StepInputs::kCopies> similarity_;  // [logit rows, parts] f32, in host memory
   std::unique_ptr<BlockMover> forks_, swaps_out_, swaps_in_;
+  std::optional<DealtMover> dealt_;  // if ranks share a pool of blocks
   std::map<StepBucket, Recorded> recorded_;
   StepPreparation* preparation_ = nullptr;
   // Buckets that could not be recorded, and the kernels that were missing.

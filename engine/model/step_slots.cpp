@@ -61,7 +61,7 @@ Status StepRunner::allocate_pools() {
   const StepLimits& limits = options_.limits;
   // Half of the sequences of a bucket may be padding.
   const uint64_t ranges = step_pools(
-      {.rows = bucket_size(limits.rows), .sequences = 2 * std::bit_ceil(limits.sequences)});
+      {.rows = bucket_size(limits.rows), .sequences = 2 * std::bit_ceil(limits.most_sequences())});
   for (Buffer& pooled : pooled_) {
     HEARTH_ASSIGN(
         pooled, device_.memory().allocate({.bytes = ranges * model_.config().width * sizeof(float),
@@ -75,7 +75,7 @@ Status StepRunner::allocate_pools() {
 Status StepRunner::allocate_hidden() {
   if (similarity_.back()) return {};
   HEARTH_ASSIGN(hidden_, HiddenStore::create(device_, model_.config().width, options_.slots,
-                                             options_.limits.context));
+                                             options_.limits.context + kStagedHidden));
   const uint64_t rows = std::bit_ceil(options_.limits.logit_rows);
   for (Buffer& similarity : similarity_) {
     HEARTH_ASSIGN(similarity, device_.memory().allocate(
@@ -86,14 +86,26 @@ Status StepRunner::allocate_hidden() {
   return {};
 }
 
-Status StepRunner::move(BlockMover& mover, std::span<const BlockMove> moves) {
+Status StepRunner::fork_blocks(std::span<const BlockMove> moves) {
   if (moves.empty()) return {};
   HEARTH_TRY(device_.chain().settle());
-  return mover.move(moves);
+  return dealt_ ? dealt_->fork(moves) : forks_->move(moves);
+}
+
+Status StepRunner::swap_out(std::span<const BlockMove> moves) {
+  if (moves.empty()) return {};
+  HEARTH_TRY(device_.chain().settle());
+  return dealt_ ? dealt_->swap_out(moves) : swaps_out_->move(moves);
+}
+
+Status StepRunner::swap_in(std::span<const BlockMove> moves) {
+  if (moves.empty()) return {};
+  HEARTH_TRY(device_.chain().settle());
+  return dealt_ ? dealt_->swap_in(moves) : swaps_in_->move(moves);
 }
 
 Status StepRunner::reserve_hidden(uint32_t slot, uint32_t tokens) {
-  // Steps in flight go on if there is room already, as for most tokens.
+  // Steps in flight continue if there is room already, as for most tokens.
   if (hidden_ && tokens > 0 && tokens <= hidden_->reserved(slot)) return {};
   if (hidden_) HEARTH_TRY(device_.chain().settle());
   if (tokens == 0) {

@@ -104,7 +104,8 @@ Status record_list(CommandRecorder& recorder, PipelineStore& pipelines, const Ke
                                     .k_norm = k_norm,
                                     .partials = splits ? partials_after(op) : 0,
                                     .part_rows = rope != nullptr ? part_rows(*rope) : 0,
-                                    .window = op.window,
+                                    // With dealt blocks, the lists have windows applied to them.
+                                    .window = op.shape.dealt ? 0 : op.window,
                                     .soft_cap = op.soft_cap};
   recorder.dispatch({.pipeline = *pipeline,
                      .arguments = arguments,
@@ -116,6 +117,11 @@ Status record_list(CommandRecorder& recorder, PipelineStore& pipelines, const Ke
 }
 
 }  // namespace
+
+uint64_t attention_result_bytes(const AttentionShape& shape, RowForm form) {
+  const uint32_t size = shape.head_size + (shape.dealt ? params::kAttentionStats : 0);
+  return row_form_bytes(form, shape.bucket.rows, shape.heads * size);
+}
 
 uint64_t attention_partial_bytes(const AttentionCapacity& capacity, const AttentionShape& shape) {
   return uint64_t{capacity.slots} * shape.heads * (shape.head_size + 4) * 4;
@@ -164,9 +170,7 @@ Status record_attention(CommandRecorder& recorder, PipelineStore& pipelines,
   if (op.shape.kv == KvFormat::kQ8_0 &&
       (op.cache.key_scales.buffer == nullptr || op.cache.value_scales.buffer == nullptr))
     return Error{ErrorKind::kInvalid, "attention over a Q8_0 cache without scales"};
-  if (!can_write(plan, op.form) ||
-      op.result.bytes <
-          row_form_bytes(op.form, op.shape.bucket.rows, op.shape.heads * op.shape.head_size))
+  if (!can_write(plan, op.form) || op.result.bytes < attention_result_bytes(op.shape, op.form))
     return Error{ErrorKind::kInvalid, "attention cannot write its result in that form, or there"};
   const uint64_t partial_bytes = attention_partial_bytes(plan.capacity, op.shape);
   const uint64_t count_bytes = attention_count_bytes(plan.capacity, op.shape);

@@ -30,7 +30,10 @@ struct AttentionWorkBuffers {
 
 struct Attention {
   BufferSlice q;             // [rows, heads, head_size] f32; not used with `rope`
-  BufferSlice result;        // [rows, heads, head_size] in `form`; rows of padding are not written
+  // [rows, heads, head_size] in `form`; rows of padding are not written. With shape.dealt,
+  // [rows, heads, head_size + kAttentionStats] f32 (params/attention.h), and rows without keys on
+  // this rank are not written, either.
+  BufferSlice result;
   PagedKv cache;             // the layer's
   BufferSlice block_tables;  // u32
   BufferSlice ancestors;     // [rows] u32 masks (shaders/common/tree_rows.glsl); only with trees
@@ -52,6 +55,7 @@ struct Attention {
   const RopeKv* rope = nullptr;
 };
 
+uint64_t attention_result_bytes(const AttentionShape& shape, RowForm form);
 // Memory that the workgroups of one record_attention() share.
 uint64_t attention_partial_bytes(const AttentionCapacity& capacity, const AttentionShape& shape);
 uint64_t attention_count_bytes(const AttentionCapacity& capacity, const AttentionShape& shape);

@@ -54,9 +54,10 @@ AttentionCapacity attention_capacity(const AttentionTuning& tuning, const Attent
   const uint32_t sequences = std::min(bucket.sequences, bucket.rows);
   const auto most_tiles = [&](uint32_t tile_tokens, uint32_t tiled_sequences) {
     // Every sequence may end with a partial tile.
+    if (tuning.dealt) return bucket.rows;
     return std::min(bucket.rows, bucket.rows / tile_tokens + tiled_sequences);
   };
-  uint32_t few_tiles = sequences, many_tiles = 0;
+  uint32_t few_tiles = tuning.dealt ? bucket.rows : sequences, many_tiles = 0;
   if (bucket.sequence_rows > tuning.few_tokens) {
     if (tuning.many_tokens == 0 || bucket.trees)
       few_tiles = most_tiles(tuning.few_tokens, sequences);
@@ -92,16 +93,53 @@ AttentionCapacity attention_capacity(const AttentionTuning& tuning, const Attent
   return capacity;
 }
 
-void AttentionPlanner::cut_into_tiles(std::span<const StepSequence> sequences, size_t members,
-                                      uint32_t window, const AttentionTuning& tuning,
-                                      std::span<const uint32_t> ancestors, bool few) {
+AttentionPlanner::Tile AttentionPlanner::dealt_tile(const AttentionStep& step, size_t sequence,
+                                                    Tile tile) {
+  const DealtTables& dealt = *step.dealt;
+  const uint32_t position = tile.first_position, mask = mask_of(step.ancestors, tile.first_row);
+  tile.block_table = dealt.own_table(sequence);
+  tile.counts_sinks = dealt.has(sequence, position);
+  tile.key_begin = dealt.keys_before(sequence, tile.key_begin);
+  if (mask == 0) {
+    tile.key_end = dealt.keys_before(sequence, tile.key_end);
+    // If these rows' keys are elsewhere, all rows see the same keys here.
+    tile.first_position = tile.counts_sinks ? dealt.keys_before(sequence, position) : tile.key_end;
+    return tile;
+  }
+  const uint32_t tree_begin = position + 1 - static_cast<uint32_t>(std::bit_width(mask));
+  uint32_t path = mask, here = 0, own = 0;
+  // A window that is shorter than the path leaves its last tokens.
+  while (step.window != 0 && static_cast<uint32_t>(std::popcount(path)) > step.window)
+    path &= path - 1;
+  for (uint32_t i = 0; i < static_cast<uint32_t>(std::bit_width(mask)); ++i) {
+    if (!dealt.has(sequence, tree_begin + i)) continue;
+    own |= (path >> i & 1) << here;
+    ++here;
+  }
+  work_.ancestors[tile.first_row] = own;
+  tile.key_end =
+      dealt.keys_before(sequence, tree_begin) + static_cast<uint32_t>(std::bit_width(own));
+  tile.key_begin = std::min(tile.key_begin, dealt.keys_before(sequence, tree_begin));
+  tile.first_position = own == 0 ? tile.key_end : tile.key_end - 1;
+  return tile;
+}
+
+void AttentionPlanner::cut_into_tiles(const AttentionStep& step, const AttentionTuning& tuning,
+                                      bool few) {
+  const auto& [sequences, members, window, ancestors, dealt] = step;
   tiles_.clear();
   const uint32_t tile_tokens = few ? tuning.few_tokens : tuning.many_tokens;
   for (size_t i = 0; i < sequences.size(); ++i) {
     const StepSequence& sequence = sequences[i];
     if (is_few(sequence, tuning, ancestors) != few) continue;
-    for (uint32_t token = 0; token < sequence.rows; token += tile_tokens) {
-      const uint32_t tokens = std::min(tile_tokens, sequence.rows - token);
+    uint32_t tokens = 0;
+    for (uint32_t token = 0; token < sequence.rows; token += tokens) {
+      tokens = std::min(tile_tokens, sequence.rows - token);
+      if (dealt != nullptr) {
+        const uint32_t slot = (sequence.first_position + token) % params::kBlockTokens;
+        const bool alone = window != 0 || has_tree(sequence, ancestors);
+        tokens = std::min(tokens, alone ? 1 : params::kBlockTokens - slot);
+      }
       const uint32_t first_end = sequence.first_position + token + (i < members ? 1 : 0);
       // The window of a tree row begins earlier by the rows that are not on its path.
       uint32_t window_end = first_end;
@@ -109,12 +147,16 @@ void AttentionPlanner::cut_into_tiles(std::span<const StepSequence> sequences, s
         window_end = std::min(
             window_end,
             first_end + t - rows_off_path(mask_of(ancestors, sequence.first_row + token + t)));
-      tiles_.push_back({.first_row = sequence.first_row + token,
-                        .first_position = sequence.first_position + token,
-                        .tokens = tokens,
-                        .block_table = sequence.block_table,
-                        .key_begin = window == 0 ? 0 : window_end - std::min(window, window_end),
-                        .key_end = first_end + tokens - 1});
+      const Tile tile{.first_row = sequence.first_row + token,
+                      .first_position = sequence.first_position + token,
+                      .tokens = tokens,
+                      .block_table = sequence.block_table,
+                      .key_begin = window == 0 ? 0 : window_end - std::min(window, window_end),
+                      .key_end = first_end + tokens - 1};
+      if (dealt == nullptr)
+        tiles_.push_back(tile);
+      else if (const Tile own = dealt_tile(step, i, tile); own.keys() > 0)
+        tiles_.push_back(own);
     }
   }
   // The longest first, so that none of them starts when the others are nearly done.
@@ -150,22 +192,22 @@ void AttentionPlanner::add_tile(const Tile& tile, const AttentionTuning& tuning,
                      .key_end = end,
                      .splits = count,
                      .split = split,
-                     .partial = count == 1 ? 0 : slots_});
+                     .partial = (count == 1 ? 0 : slots_) |
+                                (tile.counts_sinks ? 0 : params::kSinksElsewhere)});
   }
   if (count > 1) slots_ += count * tile.tokens;
 }
 
-Status AttentionPlanner::plan(std::span<const StepSequence> sequences, size_t members,
-                              uint32_t window, const AttentionTuning& tuning,
-                              const AttentionCapacity& capacity,
-                              std::span<const uint32_t> ancestors) {
+Status AttentionPlanner::plan(const AttentionStep& step, const AttentionTuning& tuning,
+                              const AttentionCapacity& capacity) {
   work_.few.clear();
   work_.many.clear();
   slots_ = 0;
-  cut_into_tiles(sequences, members, window, tuning, ancestors, true);
+  if (step.dealt != nullptr) work_.ancestors.assign(step.ancestors.size(), 0);
+  cut_into_tiles(step, tuning, true);
   add_tiles(tuning, work_.few);
   if (tuning.many_tokens != 0) {
-    cut_into_tiles(sequences, members, window, tuning, ancestors, false);
+    cut_into_tiles(step, tuning, false);
     add_tiles(tuning, work_.many);
   }
   if (work_.few.size() > capacity.few || work_.many.size() > capacity.many ||
@@ -185,7 +227,11 @@ Result<AttentionWork> plan_attention(std::span<const StepSequence> sequences, ui
                                      const AttentionCapacity& capacity,
                                      std::span<const uint32_t> ancestors) {
   AttentionPlanner planner;
-  HEARTH_TRY(planner.plan(sequences, sequences.size(), window, tuning, capacity, ancestors));
+  HEARTH_TRY(planner.plan({.sequences = sequences,
+                           .members = sequences.size(),
+                           .window = window,
+                           .ancestors = ancestors},
+                          tuning, capacity));
   return planner.work();
 }
 

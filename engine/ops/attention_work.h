@@ -7,12 +7,18 @@
 // consecutive tokens, and a tile's keys into splits, until there is work for the whole device. A
 // tile with one split writes its result directly; otherwise the splits leave partial results, and
 // the last one to finish merges them.
+//
+// If ranks share a pool of KV blocks, a rank's items are about the keys that it has, by the numbers
+// that DealtTables gives them. A tile is then within one block, so that its rows see the same of
+// these keys, or one more each; a row with a window or in a tree is a tile of its own, whose
+// keys and ancestors are found here. Tiles without keys on the rank have no items.
 #pragma once
 
 #include <cstdint>
 #include <span>
 #include <vector>
 
+#include "engine/ops/dealt_tables.h"
 #include "params/attention_work.h"
 #include "params/step.h"
 #include "runtime/result.h"
@@ -29,6 +35,8 @@ struct AttentionTuning {
   // Splits end only at multiples of split_keys, whatever else is in the batch. With tiles of one
   // token, a row's result is then the same, to the last bit, in every batch.
   bool fixed_splits = false;
+  // Tiles are as for dealt blocks: as many as tokens, at worst.
+  bool dealt = false;
 
   bool operator==(const AttentionTuning&) const = default;
 };
@@ -56,19 +64,31 @@ AttentionCapacity attention_capacity(const AttentionTuning& tuning, const Attent
 
 struct AttentionWork {
   std::vector<params::AttentionItem> few, many;  // capacity.few and .many of them
+  // With dealt blocks and trees: the rows' ancestor masks in terms of the keys that are here. A row
+  // without ancestors here is none of a tree.
+  std::vector<uint32_t> ancestors;
+};
+
+// The step to plan for.
+struct AttentionStep {
+  std::span<const params::StepSequence> sequences;
+  // Those after the first `members` are padding: they attend to the keys before them, but not to
+  // their own, which are not stored.
+  size_t members = 0;
+  uint32_t window = 0;  // each window needs its own lists
+  // Ancestor masks of the step's rows (shaders/common/tree_rows.glsl); rows past its end are in no
+  // tree.
+  std::span<const uint32_t> ancestors = {};
+  const DealtTables* dealt = nullptr;  // of the same sequences; null: all keys are here
 };
 
 // Builds the lists of a step and reuses their memory: planning a step of a known size does not
 // allocate. For one thread.
 class AttentionPlanner {
  public:
-  // Sequences after the first `members` are padding: they attend to the keys before them, but not
-  // to their own, which are not stored. Each window needs its own lists. Fails if the sequences
-  // exceed the bucket that `capacity` was computed for. `ancestors` are the ancestor masks of the
-  // step's rows (shaders/common/tree_rows.glsl); rows past its end are in no tree.
-  Status plan(std::span<const params::StepSequence> sequences, size_t members, uint32_t window,
-              const AttentionTuning& tuning, const AttentionCapacity& capacity,
-              std::span<const uint32_t> ancestors = {});
+  // Fails if the sequences exceed the bucket that `capacity` was computed for.
+  Status plan(const AttentionStep& step, const AttentionTuning& tuning,
+              const AttentionCapacity& capacity);
 
   const AttentionWork& work() const { return work_; }
 
@@ -76,11 +96,12 @@ class AttentionPlanner {
   // A tile and all keys that any of its tokens attends to.
   struct Tile {
     uint32_t first_row, first_position, tokens, block_table, key_begin, key_end;
+    bool counts_sinks = true;
     uint32_t keys() const { return key_end - key_begin; }
   };
-  void cut_into_tiles(std::span<const params::StepSequence> sequences, size_t members,
-                      uint32_t window, const AttentionTuning& tuning,
-                      std::span<const uint32_t> ancestors, bool few);
+  void cut_into_tiles(const AttentionStep& step, const AttentionTuning& tuning, bool few);
+  // The tile as this rank sees it; also notes the ancestors of its row.
+  Tile dealt_tile(const AttentionStep& step, size_t sequence, Tile tile);
   void add_tiles(const AttentionTuning& tuning, std::vector<params::AttentionItem>& items);
   void add_tile(const Tile& tile, const AttentionTuning& tuning, uint32_t split_keys,
                 std::vector<params::AttentionItem>& items);

@@ -13,7 +13,7 @@ namespace hearth {
 namespace {
 
 std::string kernel_name(std::string_view kernel, const AttentionShape& shape) {
-  return std::string(kernel) + (shape.sinks ? "_sinks." : ".") +
+  return std::string(kernel) + (shape.dealt ? "_dealt" : "") + (shape.sinks ? "_sinks." : ".") +
          std::string(kv_format_name(shape.kv));
 }
 
@@ -296,13 +296,15 @@ AttentionPlan choose_attention(const DeviceCaps& caps, const AttentionShape& sha
                  .many_tokens = many ? many->tokens : 0,
                  .split_keys = deterministic ? kDeterministicSplit : few.split_keys,
                  .wanted_items = divide_up(wanted_groups, std::max(1u, shape.kv_heads)),
-                 .fixed_splits = deterministic}};
+                 .fixed_splits = deterministic,
+                 .dealt = shape.dealt}};
   plan.capacity = attention_capacity(plan.tuning, shape.bucket);
   plan.few.groups.x = plan.capacity.few;
-  plan.writes_halves = !cpu;
-  // Not if the result must equal, to the last bit, that of rope_kv, which prompts use.
-  plan.ropes = !cpu && !deterministic && !shape.bucket.trees && shape.bucket.sequence_rows <= 1 &&
-               plan.few.groups.y == shape.kv_heads;
+  plan.writes_halves = !cpu && !shape.dealt;
+  // Not if the result must equal, to the last bit, that of rope_kv, which prompts use; nor if the
+  // token's block may be elsewhere.
+  plan.ropes = !cpu && !shape.dealt && !deterministic && !shape.bucket.trees &&
+               shape.bucket.sequence_rows <= 1 && plan.few.groups.y == shape.kv_heads;
   if (plan.capacity.many > 0) {
     plan.many = many->plan;
     plan.many->groups.x = plan.capacity.many;

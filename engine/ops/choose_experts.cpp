@@ -4,10 +4,10 @@
 #include <bit>
 #include <limits>
 
+#include "engine/ops/choose_few_experts.h"
 #include "engine/ops/choose_tile.h"
 #include "engine/ops/tuning/profile.h"
 #include "params/combine_experts.h"
-#include "params/experts_few.h"
 #include "params/experts_invocation.h"
 #include "params/group_experts.h"
 #include "params/half_rows.h"
@@ -15,13 +15,6 @@
 
 namespace hearth {
 namespace {
-
-// A product of an expert, for all tiles.
-struct ProductShape {
-  WeightFormat format;
-  uint32_t inputs, outputs;
-  bool gated;
-};
 
 // The matmul kernel's variant for experts: "matmul_wide.f16" becomes "experts_wide.f16".
 std::string experts_kernel(const std::string& matmul) {
@@ -44,7 +37,7 @@ uint64_t expected_tiles(const ExpertsShape& shape, uint32_t tile_rows) {
 }
 
 // One invocation per result and tile.
-ExpertProduct choose_cpu_product(const DeviceCaps& caps, const ProductShape& product,
+ExpertProduct choose_cpu_product(const DeviceCaps& caps, const ExpertProductShape& product,
                                  uint32_t tile_rows, uint32_t tiles) {
   const uint32_t results = product.gated ? product.outputs / 2 : product.outputs;
   const uint32_t lanes =
@@ -92,7 +85,7 @@ void spread_integer(const DeviceCaps& caps, uint32_t outputs, uint32_t tiles, Ke
 }
 
 // One row per tile: the matrix-vector kernel of a single row, for every pair.
-ExpertProduct choose_row_product(const DeviceCaps& caps, const ProductShape& product,
+ExpertProduct choose_row_product(const DeviceCaps& caps, const ExpertProductShape& product,
                                  uint32_t tiles) {
   const MatmulPlan plan = choose_matmul(caps, {.format = product.format,
                                                .rows = 1,
@@ -125,66 +118,13 @@ std::optional<ExpertProduct> choose_row_sums(const DeviceCaps& caps, const Exper
                                                .inputs = shape.used * shape.mlp_width,
                                                .outputs = shape.width});
   if (!is_integer_kernel(plan.multiply)) return std::nullopt;
-  ExpertProduct chosen{.kernel = plan.multiply};
+  ExpertProduct chosen{.kernel = plan.multiply, .sums = true};
   spread_integer(caps, shape.width, shape.rows, chosen.kernel);
   PipelineInfo& pipeline = chosen.kernel.pipeline;
   pipeline.constants.set("kExpertInputs", shape.mlp_width);
   pipeline.kernel = variant("experts_sum_integer", shape.down);
   chosen.kernel.groups.y = shape.rows;
   return chosen;
-}
-
-// A product of all experts of up to eight rows on matrix units, which reads each expert's weights
-// once. For MXFP4, whose bits are cheap to turn into halves and costly to turn into integers. Empty
-// if the device has no kernel for it.
-std::optional<ExpertProduct> choose_few_product(const DeviceCaps& caps, const ExpertsShape& shape,
-                                                const ProductShape& product) {
-  constexpr uint32_t kMostRows = 8, kMostExpertsInUse = 128, kLanes = 32, kStep = 128;
-  const std::optional<FewRowsTeam> team = tuning_profile(caps).few_rows.quantized;
-  if (!team || !caps.features.lane_fragments || product.format != WeightFormat::kMxfp4 ||
-      !matrix_units(caps, product.format) || shape.rows > kMostRows ||
-      shape.experts > kMostExpertsInUse)
-    return std::nullopt;
-  const uint32_t steps = divide_up(product.inputs, kStep);
-  const uint32_t subgroups =
-      std::max(divide_up(steps, divide_up(steps, team->subgroups)), kMostExpertsInUse / kLanes);
-  // Sums of two rounds, and the lists of rows and experts.
-  const uint32_t shared_bytes =
-      2 * subgroups * kLanes * 16 + (kMostRows + 1) * (shape.experts + subgroups + shape.used) * 4;
-  if (subgroups * kLanes > caps.limits.max_group_invocations ||
-      shared_bytes + 256 > caps.limits.max_shared_bytes)
-    return std::nullopt;
-  const uint32_t groups = multiprocessors(caps) * std::max(1u, team->subgroups / subgroups);
-  return ExpertProduct{
-      .kernel = {.pipeline = {.kernel = variant("experts_few", product.format),
-                              .constants =
-                                  params::ExpertsFewConstants{
-                                      .kWorkgroupSize = subgroups * kLanes,
-                                      .kInputs = product.inputs,
-                                      .kSubgroups = subgroups,
-                                      .kUsed = shape.used,
-                                      .kExperts = shape.experts,
-                                      .kLaneExperts = divide_up(shape.experts, kLanes),
-                                      .kOverAll = shape.over_all ? 1u : 0u},
-                              .subgroup_size = caps.subgroup_size},
-                 .groups = {.x = 1, .y = groups}},
-      .can_norm = product.gated,
-      .all_rows = true};
-}
-
-// Both products, or for one row only the first: the second then adds up the row's experts.
-void choose_few_products(const DeviceCaps& caps, const ExpertsShape& shape,
-                         const ProductShape& gate_up, const ProductShape& down, ExpertsPlan& plan) {
-  std::optional<ExpertProduct> first = choose_few_product(caps, shape, gate_up);
-  if (!first) return;
-  const std::optional<ExpertProduct> second =
-      shape.rows == 1 ? std::nullopt : choose_few_product(caps, shape, down);
-  if (shape.rows > 1 && !second) return;
-  first->kernel.pipeline.constants.set("kRoutes", 1u);
-  plan.gate_up = *first;
-  if (!second) return;
-  plan.down = *second;
-  plan.halves = plan.gate_up.half_results = true;
 }
 
 // Whether the first product's workgroups should choose the experts themselves: not if most of them
@@ -225,9 +165,9 @@ struct TilePair {
 // Tiles of the same rows for both products, the fastest for the number of rows that experts get.
 // Empty if the device has no room for any, which happens only with matrix units.
 std::optional<TilePair> choose_tiles(const DeviceCaps& caps, const ExpertsShape& shape,
-                                     const ProductShape& gate_up, const ProductShape& down,
-                                     bool matrices) {
-  const auto tiles_of = [&](const ProductShape& product) {
+                                     const ExpertProductShape& gate_up,
+                                     const ExpertProductShape& down, bool matrices) {
+  const auto tiles_of = [&](const ExpertProductShape& product) {
     return row_tiles(
         caps,
         {.format = product.format, .rows = 1, .inputs = product.inputs, .outputs = product.outputs},
@@ -293,7 +233,7 @@ void plan_lists(const DeviceCaps& caps, const ExpertsShape& shape, ExpertsPlan& 
                      .subgroup_size = lanes},
         .groups = {.x = shape.experts}};
   }
-  if (plan.down.kernel.pipeline.kernel.starts_with("experts_sum_")) return;
+  if (plan.down.sums) return;
   const uint32_t combine_lanes = is_cpu(caps) ? lanes : group_size(caps, 128);
   plan.combine = KernelPlan{
       .pipeline = {.kernel = "combine_experts",
@@ -309,7 +249,7 @@ ExpertScratch expert_scratch(const ExpertsPlan& plan, const ExpertsShape& shape)
   ExpertScratch scratch;
   const auto place = [&](ExpertScratch::Part& part, uint64_t bytes) {
     part = {scratch.total_bytes, bytes};
-    scratch.total_bytes += (bytes + 255) / 256 * 256;
+    scratch.total_bytes += round_up(bytes, 256);
   };
   const uint64_t pairs = pairs_of(shape), positions = plan.positions();
   place(scratch.chosen, pairs * 4);
@@ -327,8 +267,8 @@ ExpertScratch expert_scratch(const ExpertsPlan& plan, const ExpertsShape& shape)
 }
 
 ExpertsPlan choose_experts(const DeviceCaps& caps, const ExpertsShape& shape, bool deterministic) {
-  const ProductShape gate_up{shape.gate_up, shape.width, 2 * shape.mlp_width, true};
-  const ProductShape down{shape.down, shape.mlp_width, shape.width, false};
+  const ExpertProductShape gate_up{shape.gate_up, shape.width, 2 * shape.mlp_width, true};
+  const ExpertProductShape down{shape.down, shape.mlp_width, shape.width, false};
   // With a row of its own for nearly every expert there is nothing to share.
   const bool share = !deterministic && pairs_of(shape) > shape.experts;
   ExpertsPlan plan;
@@ -342,7 +282,11 @@ ExpertsPlan choose_experts(const DeviceCaps& caps, const ExpertsShape& shape, bo
     plan.gate_up = choose_row_product(caps, gate_up, plan.tiles);
     const std::optional<ExpertProduct> sums = choose_row_sums(caps, shape);
     plan.down = sums ? *sums : choose_row_product(caps, down, plan.tiles);
-    if (!deterministic) choose_few_products(caps, shape, gate_up, down, plan);
+    if (const auto few = deterministic ? std::nullopt : choose_few_experts(caps, shape)) {
+      plan.gate_up = few->gate_up;
+      plan.down = few->down;
+      plan.halves = true;
+    }
   } else {
     bool matrices = matrix_units(caps, shape.gate_up) && matrix_units(caps, shape.down);
     std::optional<TilePair> tiles = choose_tiles(caps, shape, gate_up, down, matrices);

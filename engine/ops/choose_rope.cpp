@@ -8,7 +8,8 @@ namespace hearth {
 KernelPlan choose_rope_kv(const DeviceCaps& caps, const RopeKvShape& shape) {
   const uint32_t lanes = group_size(caps, 128);
   const uint32_t subgroups = lanes / caps.subgroup_size;
-  return {.pipeline = {.kernel = (shape.trees ? "rope_kv_tree." : "rope_kv.") +
+  return {.pipeline = {.kernel = std::string("rope_kv") + (shape.trees ? "_tree" : "") +
+                                 (shape.dealt ? "_dealt." : ".") +
                                  std::string(kv_format_name(shape.kv)),
                        .constants =
                            params::RopeKvConstants{

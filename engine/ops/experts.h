@@ -46,6 +46,7 @@ struct ExpertProduct {
   bool half_results = false;  // with gates
   bool can_norm = false;      // can apply an RMS norm to x first
   bool all_rows = false;      // workgroups have all rows of a step instead of tiles
+  bool sums = false;          // adds up the experts of each row
 };
 
 struct ExpertsPlan {

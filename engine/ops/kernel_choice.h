@@ -55,6 +55,7 @@ struct RopeKvShape {
   // apart, which are added up.
   uint32_t parts = 1, partial_stride = 0;
   bool trees = false;  // rows may be in trees
+  bool dealt = false;  // ranks share the KV blocks; a row's block may be kElsewhere
 };
 
 KernelPlan choose_rope_kv(const DeviceCaps& caps, const RopeKvShape& shape);
@@ -176,6 +177,8 @@ struct AttentionShape {
   uint32_t head_size = 0;            // a multiple of kHeadSizeUnit, at most kMaxHeadSize
   bool f32_only = false;             // avoids matrix units, which need queries and weights as f16
   bool sinks = false;                // every head has a logit without a key (Attention::sinks)
+  // Ranks share a pool of KV blocks (dealt_tables.h): the result is sums for ranks to merge.
+  bool dealt = false;
   AttentionBucket bucket = {};
 };
 inline constexpr uint32_t kHeadSizeUnit = 16;

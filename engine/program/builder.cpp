@@ -89,7 +89,10 @@ void Builder::attention() {
                  .scale = config_.attention_scale,
                  .soft_cap = config_.attention_soft_cap};
   if (config_.attention_sinks) op.sinks = name(WeightRole::kSinks);
+  if (config_.deal.is_divided()) op.y = Value::kAttentionSums;
   append(step_part::kAttention, op);
+  if (config_.deal.is_divided())
+    append(step_part::kRanks, MergeOp{.heads = config_.heads, .head_size = config_.head_size});
 }
 
 void Builder::activation(WeightRole gate_up) {

@@ -3,7 +3,8 @@
 //
 // If ranks divide every layer, the formula is the same with this rank's heads, columns and tokens.
 // Where a product has only some of the columns of its inputs, the builder adds the sum over all
-// ranks. What is added to is then added by the first rank alone.
+// ranks. What is added to is then added by the first rank alone. If ranks share KV blocks, it adds
+// the merging of their attention.
 #pragma once
 
 #include <optional>

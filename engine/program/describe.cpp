@@ -8,6 +8,7 @@
 #include <fmt/ranges.h>
 
 #include "engine/program/record.h"
+#include "engine/program/segments.h"
 #include "runtime/pipeline_collector.h"
 
 namespace hearth {
@@ -121,6 +122,10 @@ std::string formula(const PlannedJoin& join) {
   return fmt::format("{} = all ranks' side by side", value_name(join.op.y));
 }
 
+std::string formula(const PlannedMerge& merge) {
+  return fmt::format("{} = all ranks' {} merged", value_name(merge.op.y), value_name(merge.op.x));
+}
+
 // Buffers that have any size, for recording without a device.
 StepBuffers unbound_buffers(std::span<const Buffer, kValueCount> values, const PagedKv& cache) {
   constexpr uint64_t kAnySize = std::numeric_limits<uint64_t>::max() / 4;
@@ -216,8 +221,7 @@ Result<std::vector<LayerDescription>> describe(const StepPlan& plan) {
         if (has_bias) weights.bias = none.all();
         return weights;
       };
-    if (op.as<PlannedSum>() == nullptr && op.as<PlannedJoin>() == nullptr)
-      HEARTH_TRY(record_plan(recorder, collector, plan, {&op, 1}, buffers));
+    if (!is_meeting(op)) HEARTH_TRY(record_plan(recorder, collector, plan, {&op, 1}, buffers));
     const std::optional<uint32_t> layer =
         op.layer == kNoLayer ? std::nullopt : std::optional(op.layer);
     if (layers.empty() || layer != current)

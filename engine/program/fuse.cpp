@@ -87,6 +87,7 @@ class Planner {
     shape.rows = rows;
     shape.kv = input_.attention.kv;
     shape.trees = input_.bucket.trees;
+    shape.dealt = input_.attention.dealt;
     const WeightShape& weight = input_.weights.get(op.weight);
     const uint32_t q = shape.heads * shape.head_size, kv = shape.kv_heads * shape.head_size;
     planned.q = output_place(weight, rows, 0, q);
@@ -144,6 +145,7 @@ class Planner {
   PlannedClear plan(const ClearOp& op, uint32_t) { return {.op = op}; }
   PlannedSum plan(const SumOp& op, uint32_t) { return {.op = op}; }
   PlannedJoin plan(const JoinOp& op, uint32_t) { return {.op = op}; }
+  PlannedMerge plan(const MergeOp& op, uint32_t) { return {.op = op}; }
 
   const FuseInput& input_;
   MatmulChoices matmuls_;
@@ -189,7 +191,8 @@ StepPlan fuse(const FuseInput& input, std::span<const Op> ops) {
                 .layout = {},
                 .ops = {},
                 .sampling = plan_sampling(input)};
-  step.layout = step_layout(input.bucket, step.attention.capacity, input.windows.size());
+  step.layout = step_layout(input.bucket, step.attention.capacity, input.windows.size(),
+                            input.attention.dealt);
   Planner planner(input);
   for (const Op& op : ops) step.ops.push_back(planner.plan(op));
   add_in_norms(step.ops);

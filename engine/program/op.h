@@ -49,12 +49,14 @@ enum class Value : uint8_t {
   kMlp,        // [rows, mlp_width]: the hidden layer of the MLP
   kLogits,     // [logit rows, vocabulary]
   kRouted,     // [rows, experts]: how well each expert suits a row
+  // [rows, heads, head_size + kAttentionStats]: attention to the keys of one rank
+  kAttentionSums,
 };
-inline constexpr size_t kValueCount = 11;
+inline constexpr size_t kValueCount = 12;
 
 inline constexpr std::array<std::string_view, kValueCount> kValueNames = {
-    "hidden",   "normed",  "projected", "picked", "qkv",   "queries",
-    "attended", "gate_up", "mlp",       "logits", "routed"};
+    "hidden",   "normed",  "projected", "picked", "qkv",    "queries",
+    "attended", "gate_up", "mlp",       "logits", "routed", "attention_sums"};
 
 inline std::string_view value_name(Value value) { return kValueNames[static_cast<size_t>(value)]; }
 
@@ -111,7 +113,8 @@ struct RopeKvOp {
   float epsilon = 0;          // of the head norms
 };
 
-// y = attention(queries, the layer's KV cache)
+// y = attention(queries, the layer's KV cache), or, if KV blocks are dealt over ranks, the sums of
+// this rank's keys, and 0 for rows without any.
 struct AttentionOp {
   Value y = Value::kAttended, q = Value::kQueries;
   uint32_t width = 0;   // heads * head_size
@@ -170,7 +173,7 @@ struct ClearOp {
   uint32_t width = 0;
 };
 
-// Ranks that divide every layer meet (engine/ranks). No kernel does the next two: the step's
+// Ranks meet within a step (engine/ranks). No kernel does the next three: the step's
 // commands end before them, and go on after them.
 
 // y = the sum of all ranks' y, on all ranks.
@@ -185,12 +188,18 @@ struct JoinOp {
   uint32_t width = 0, joined_width = 0;  // of this rank, and of all together
 };
 
+// y = attention to the keys of all ranks, from all ranks' sums x, on all ranks.
+struct MergeOp {
+  Value y = Value::kAttended, x = Value::kAttentionSums;
+  uint32_t heads = 0, head_size = 0;
+};
+
 struct Op {
   std::string_view part;  // a name of step_part
   uint32_t layer = 0;     // of the model, or kNoLayer
   uint32_t rows = 0;      // that it computes
   std::variant<EmbedOp, NormOp, AddOp, ProductOp, RopeKvOp, AttentionOp, ActivationOp, ExpertsOp,
-               PickOp, PoolOp, KeepOp, CompareOp, ClearOp, SumOp, JoinOp>
+               PickOp, PoolOp, KeepOp, CompareOp, ClearOp, SumOp, JoinOp, MergeOp>
       what;
 
   template <class T>

@@ -142,12 +142,16 @@ struct PlannedJoin {
   JoinOp op;
 };
 
+struct PlannedMerge {
+  MergeOp op;
+};
+
 struct PlannedOp {
   std::string_view part;
   uint32_t layer = 0, rows = 0;
   std::variant<PlannedEmbed, PlannedNorm, PlannedAdd, PlannedProduct, PlannedRopeKv,
                PlannedAttention, PlannedActivation, PlannedExperts, PlannedPick, PlannedPool,
-               PlannedKeep, PlannedCompare, PlannedClear, PlannedSum, PlannedJoin>
+               PlannedKeep, PlannedCompare, PlannedClear, PlannedSum, PlannedJoin, PlannedMerge>
       what;
 
   template <class T>

@@ -158,19 +158,26 @@ class PlanRecorder {
     const AttentionCapacity& capacity = plan_.attention.capacity;
     std::optional<RopeKv> rope;
     if (attention.rope) rope = rope_op(*attention.rope);
+    const AttentionShape& shape = plan_.attention_shape;
+    BufferSlice result = rows_of(attention.op.y, attention.op.width, attention.form);
+    if (shape.dealt) {
+      result = value(attention.op.y).slice(0, attention_result_bytes(shape, attention.form));
+      recorder_.fill(result, 0);  // for rows without keys on this rank
+    }
+    const uint64_t ancestors = shape.dealt ? lists.ancestors : plan_.layout.ancestors;
     return record_attention(
         recorder_, pipelines_, plan_.attention,
         {.q = rows_of(attention.op.q, attention.op.width),
-         .result = rows_of(attention.op.y, attention.op.width, attention.form),
+         .result = result,
          .cache = buffers_.cache(layer_),
          .block_tables = block_tables(),
-         .ancestors = plan_.bucket.trees ? input(plan_.layout.ancestors, rows_ * sizeof(uint32_t))
-                                         : BufferSlice(),
+         .ancestors =
+             plan_.bucket.trees ? input(ancestors, rows_ * sizeof(uint32_t)) : BufferSlice(),
          .work = {.few = input(lists.few, capacity.few * sizeof(params::AttentionItem)),
                   .many = input(lists.many, capacity.many * sizeof(params::AttentionItem))},
          .counts = buffers_.attention_counts,
          .partials = buffers_.attention_partials,
-         .shape = plan_.attention_shape,
+         .shape = shape,
          .window = attention.op.window,
          .form = attention.form,
          .scale = attention.op.scale,
@@ -253,6 +260,7 @@ class PlanRecorder {
 
   Status record(const PlannedSum& sum) { return only_ranks(sum.op.y); }
   Status record(const PlannedJoin& join) { return only_ranks(join.op.y); }
+  Status record(const PlannedMerge& merge) { return only_ranks(merge.op.y); }
   static Status only_ranks(Value y) {
     return Error{ErrorKind::kInvalid,
                  fmt::format("{} of several ranks cannot be recorded", value_name(y))};

@@ -1,20 +1,39 @@
 #include "engine/program/segments.h"
 
+#include "params/attention.h"
+
 namespace hearth {
 namespace {
 
 std::optional<RankMeeting> meeting_at(const PlannedOp& op) {
   if (const auto* sum = op.as<PlannedSum>())
-    return RankMeeting{.y = sum->op.y, .rows = op.rows, .width = sum->op.width};
-  if (const auto* join = op.as<PlannedJoin>())
-    return RankMeeting{.y = join->op.y,
+    return RankMeeting{.kind = MeetingKind::kSum,
+                       .x = sum->op.y,
+                       .y = sum->op.y,
                        .rows = op.rows,
-                       .width = join->op.width,
-                       .joined_width = join->op.joined_width};
+                       .x_width = sum->op.width,
+                       .y_width = sum->op.width};
+  if (const auto* join = op.as<PlannedJoin>())
+    return RankMeeting{.kind = MeetingKind::kJoin,
+                       .x = join->op.y,
+                       .y = join->op.y,
+                       .rows = op.rows,
+                       .x_width = join->op.width,
+                       .y_width = join->op.joined_width};
+  if (const auto* merge = op.as<PlannedMerge>())
+    return RankMeeting{.kind = MeetingKind::kMerge,
+                       .x = merge->op.x,
+                       .y = merge->op.y,
+                       .rows = op.rows,
+                       .x_width = merge->op.heads * (merge->op.head_size + params::kAttentionStats),
+                       .y_width = merge->op.heads * merge->op.head_size,
+                       .head_size = merge->op.head_size};
   return std::nullopt;
 }
 
 }  // namespace
+
+bool is_meeting(const PlannedOp& op) { return meeting_at(op).has_value(); }
 
 std::vector<PlanSegment> cut_at_meetings(const StepPlan& plan) {
   const std::span<const PlannedOp> ops = plan.ops;

@@ -1,4 +1,4 @@
-// The segments of a plan: the ops between two places where ranks that divide every layer meet. The
+// The segments of a plan: the ops between two places where ranks meet. The
 // plan of a device on its own is one segment. Pure.
 #pragma once
 
@@ -11,12 +11,23 @@
 
 namespace hearth {
 
+enum class MeetingKind : uint8_t {
+  kSum,    // all ranks' rows are added up
+  kJoin,   // their columns are put side by side, for the rank that samples
+  kMerge,  // their attention to some of the keys each becomes attention to all
+};
+
 // What ranks exchange at the end of a segment.
 struct RankMeeting {
-  Value y = Value::kHidden;
-  uint32_t rows = 0, width = 0;  // of this rank's y
-  uint32_t joined_width = 0;     // of all ranks' columns side by side; 0: their y are added up
+  MeetingKind kind = MeetingKind::kSum;
+  Value x = Value::kHidden, y = Value::kHidden;  // what leaves this device, and what enters it
+  uint32_t rows = 0;
+  uint32_t x_width = 0, y_width = 0;
+  uint32_t head_size = 0;  // kMerge
 };
+
+// Whether no kernel does the op: ranks meet.
+bool is_meeting(const PlannedOp& op);
 
 struct PlanSegment {
   std::span<const PlannedOp> ops;

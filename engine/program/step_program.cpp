@@ -27,11 +27,16 @@ Op pick(const StepBucket& bucket, Op op, const PickOp& what) {
   return op;
 }
 
+// The index after the last attention, and after the merging of ranks' attention.
+size_t end_of_attention(const std::vector<Op>& ops) {
+  return std::max(end_of_last<AttentionOp>(ops), end_of_last<MergeOp>(ops));
+}
+
 // After the last attention, only the wanted rows: the hidden state and attention's result move to
 // values that hold them alone.
 void pick_after_attention(const ModelConfig& config, const StepBucket& bucket,
                           std::vector<Op>& ops) {
-  const size_t end = end_of_last<AttentionOp>(ops);
+  const size_t end = end_of_attention(ops);
   for (size_t i = end; i < ops.size(); ++i) {
     rename_value(ops[i], Value::kHidden, Value::kPicked);
     rename_value(ops[i], Value::kAttended, Value::kQueries);
@@ -102,6 +107,12 @@ std::vector<Op> step_program(const StepProgramInfo& info) {
   if (bucket.logit_rows == 0 && !all_rows) {
     std::vector<Op> ops = builder.take();
     ops.resize(end_of_last<RopeKvOp>(ops));
+    return ops;
+  }
+  if (!info.config.has_logits()) {
+    // The others only need this rank's part of the last attention.
+    std::vector<Op> ops = builder.take();
+    ops.resize(end_of_attention(ops));
     return ops;
   }
   builder.norm(Value::kNormed, Value::kHidden, WeightRole::kOutputNorm);

@@ -7,7 +7,8 @@
 // On a device that holds some of the layers only (engine/ranks), a step begins with the rows that
 // enter them, and ends with a norm that only adds to the hidden state what is still to be added, as
 // the next layer's first norm would. If devices divide every layer, their sums are ops of the step,
-// and so is joining their logits.
+// and so is joining their logits. If they share KV blocks, merging their attention is, and all but
+// the last end with it.
 #pragma once
 
 #include <cstdint>

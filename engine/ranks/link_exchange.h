@@ -1,5 +1,6 @@
-// What ranks that divide every layer exchange within a step, over a link. Messages are numbered, so
-// that ranks which disagree about the order of steps notice it. For the thread of a rank's loop.
+// What ranks exchange within a step, and the KV blocks that move from one to another, over a link.
+// Messages are numbered, so that ranks which disagree about the order of steps notice it. For the
+// thread of a rank's loop.
 #pragma once
 
 #include <cstdint>
@@ -19,6 +20,9 @@ class LinkExchange final : public RankExchange {
   // These fail with the reason of a rank that has given up.
   Status sum(std::span<const float> own, std::span<float> total) override;
   Status join(std::span<const float> own, uint32_t rows, std::span<float> all) override;
+  Status merge(std::span<const float> own, uint32_t head_size, std::span<float> all) override;
+  Status send_block(uint32_t rank, std::span<const std::byte> block) override;
+  Result<std::vector<std::byte>> receive_block(uint32_t rank) override;
   // Tells the other ranks, which may be waiting, that this one does not run the step, nor any later
   // one. Only the first call does anything.
   void give_up(const Error& error);
@@ -27,12 +31,21 @@ class LinkExchange final : public RankExchange {
   uint32_t last_rank() const { return link_.ranks() - 1; }
   // The next message of a rank.
   Result<RowsMessage> receive(uint32_t rank);
+  // Sends own rows to all others, or, divided, to each of them its part. `sources_` are then the
+  // rows, or this rank's part of the rows, of all ranks.
+  Status share(std::span<const float> own, bool divided = false);
+  // total = the sum of `sources_`, in the order of ranks.
+  void add_up(std::span<float> total) const;
+  // The same as sum(), but every rank adds up only a part of the rows, and sends it to the others.
+  Status divided_sum(std::span<const float> own, std::span<float> total);
 
   Link& link_;
   uint64_t number_ = 0;  // of the current exchange
   bool gave_up_ = false;
   std::vector<RowsMessage> messages_;            // of the current exchange, by rank
   std::vector<std::span<const float>> sources_;  // all ranks' rows, own ones included
+  std::vector<float> part_;                      // of a divided sum
+  std::vector<float> shares_;                    // of each rank in a head's result, by its sum
 };
 
 }  // namespace hearth

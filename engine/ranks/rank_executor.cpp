@@ -36,9 +36,8 @@ Status RankExecutor::send_part(const StepBatch& part) {
     if ((id & params::kSampledId) != 0)
       after = std::max(after, sampled_by_[id & ~params::kSampledId]);
   ++step_;
-  const Message layers =
-      write_step(step_, after, part,
-                 options_.divides_layers ? StepPart::kLayersAndSampling : StepPart::kLayers);
+  const Message layers = write_step(
+      step_, after, part, options_.whole_steps ? StepPart::kLayersAndSampling : StepPart::kLayers);
   for (uint32_t rank = 0; rank < last_rank(); ++rank)
     HEARTH_TRY(link_.send(rank, Channel::kCommands, layers));
   HEARTH_TRY(link_.send(last_rank(), Channel::kCommands,

@@ -24,9 +24,9 @@ struct RankExecutorOptions {
   uint32_t least_part_rows = 1;
   // Steps that only decode are divided if that was faster (parts_choice.h), whatever their size.
   bool measure_decoding = false;
-  // Ranks divide every layer (shard_loop.h), so that all of them need all of a step. REQUIRES: one
+  // Ranks meet within a step (shard_loop.h), so that all of them need all of it. REQUIRES: one
   // part.
-  bool divides_layers = false;
+  bool whole_steps = false;
 };
 
 class RankExecutor final : public StepExecutor {

@@ -9,6 +9,7 @@
 
 #include "engine/model/layer_range.h"
 #include "engine/model/tensor_shard.h"
+#include "engine/ops/block_deal.h"
 #include "engine/ranks/link.h"
 #include "runtime/result.h"
 
@@ -27,6 +28,7 @@ struct RankOffer {
 struct RankTask {
   LayerRange held;
   TensorShard shard;
+  BlockDeal deal;
   uint32_t context = 0;      // 0: the model's own
   uint32_t kv_blocks = 0;    // 0: as many as are useful and fit
   uint32_t swap_blocks = 0;  // if `load`
@@ -35,7 +37,8 @@ struct RankTask {
 
 // A rank to rank 0, for a task.
 struct RankRoom {
-  uint64_t weight_bytes = 0, activation_bytes = 0, kv_bytes_per_block = 0;
+  uint64_t weight_bytes = 0, activation_bytes = 0;
+  uint64_t kv_bytes_per_block = 0;  // on average, if ranks share the blocks
   uint32_t context = 0, max_context = 0, kv_blocks = 0;
   uint64_t most_swap_blocks = 0;
   bool fits = false;

@@ -44,11 +44,11 @@ Status check(const SamplingPlan& plan, const Sampling& op) {
         ErrorKind::kInvalid,
         fmt::format("a buffer for sampling {} rows of {} is too small", shape.rows, shape.vocab)};
   if (shape.stages && (op.mirostat.buffer == nullptr || op.mirostat_rows.bytes < rows * 4))
-    return Error{ErrorKind::kInvalid, "sampling with stages wants buffers for mirostat"};
+    return Error{ErrorKind::kInvalid, "sampling with stages needs buffers for mirostat"};
   if ((shape.extras || shape.stages) &&
       (op.step_ids.bytes < sizeof(uint32_t) || op.words.buffer == nullptr ||
        op.words.buffer != op.step_ids.buffer || op.words.offset < op.step_ids.offset))
-    return Error{ErrorKind::kInvalid, "sampling wants the step's words after its ids"};
+    return Error{ErrorKind::kInvalid, "sampling needs the step's words after its ids"};
   return {};
 }
 

@@ -63,7 +63,7 @@ bool has_extras(const params::SamplingRow& row);
 bool is_mixed(const params::SamplingRow& row);
 bool has_stages(const params::SamplingRow& row);
 
-// Why nothing could be sampled for `position` of a sequence, in words for whoever sent the request;
+// Why nothing could be sampled for `position` of a sequence, in words for the client;
 // empty if something was.
 std::optional<std::string> sampling_fault(const params::SamplingResult& result, uint64_t position);
 

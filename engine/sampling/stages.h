@@ -9,7 +9,7 @@
 namespace hearth {
 
 // Whether the settings of these samplers, of DRY and of mirostat are in range. An error says which
-// is not, in words for whoever sent the request.
+// is not, in words for the client.
 Status check_stages(const SamplingOptions& options);
 
 // The options with the samplers turned off that their order does not list.

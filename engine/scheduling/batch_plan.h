@@ -32,7 +32,8 @@ struct BatchMember {
   std::uint32_t first_position = 0;  // tokens that are in the KV cache already
   std::uint32_t tokens = 0;
   // The last `proposed` tokens are guesses. A member that samples does so after its newest
-  // committed token and after each proposed one: at 1 + proposed positions.
+  // committed token and after each proposed one: at 1 + proposed positions. With `candidates` all
+  // tokens are proposed, and there is no newest one.
   std::uint32_t proposed = 0;
   bool samples = false;
   // All but its newest token were in the KV cache before the step. Otherwise this is a prompt
@@ -47,6 +48,10 @@ struct BatchMember {
   std::uint32_t input_slot = 0;  // the slot; for a shadow, that of the request it follows
   // The sequence is not planned again before the host has judged what the step sampled for it.
   bool awaits_host = false;
+  // All its tokens are candidates for the one at first_position: each is computed as if it alone
+  // followed the tokens before, and its keys and values go into a block of its own. The member's
+  // blocks are those before the one of first_position, and then one per candidate.
+  bool candidates = false;
   bool tree = false;                          // the proposed tokens have parents
   std::uint32_t first_id = 0;                 // of BatchPlan::ids; `tokens` of them
   std::uint32_t first_parent = 0;             // of BatchPlan::parents, if tree; `proposed` of them
@@ -70,7 +75,7 @@ struct BatchPlan {
   // written by swap_out. A device block that swap_out reads may be written by later moves.
   std::vector<BlockMove> swap_out;  // device to host blocks
   std::vector<BlockMove> swap_in;   // host to device blocks
-  std::vector<BlockMove> copies;    // within the pool, for copy-on-write
+  std::vector<BlockMove> copies;    // within the pool, for copy-on-write and for candidates
 
   // What planning decided, for the step record.
   struct PrefixHit {

@@ -64,7 +64,7 @@ class KvBlockManager {
   void forget(BlockId block);
   // Forgets every hash; cached blocks become free.
   void forget_all();
-  // Who is told of blocks that can no longer be found; null: nobody.
+  // `observer` learns of blocks that can no longer be found. May be null.
   void observe(BlockObserver* observer) { observer_ = observer; }
 
   BlockState state(BlockId block) const;

@@ -61,20 +61,19 @@ constexpr std::array kRows{
         "With request admission: milliseconds to wait for a batch to fill; 0 starts at once",
         kMilliseconds),
     row<&Policy::batch_size>("batch-size", {},
-                             "With request admission: most requests in a batch; a full one does "
-                             "not wait. 0 is as many as "
-                             "may run",
+                             "With request admission: the most requests in a batch; a full batch "
+                             "starts without waiting. 0 is as many as may run",
                              "requests"),
     row<&Policy::layout>("layout", kLayout,
                          "Pad every sequence to the longest, or pack them without padding"),
     row<&Policy::phases>("phases", kPhases,
-                         "Mix prompt chunks and decodes in a step, or give each steps of its own"),
+                         "Mix prompt chunks and decodes in a step, or run them in separate steps"),
     row<&Policy::max_chunk_tokens>(
-        "max-chunk", {}, "Maximum tokens of one prompt per step; 0 fills the step", "tokens"),
+        "max-chunk", {}, "The most tokens of one prompt per step; 0 fills the step", "tokens"),
     row<&Policy::tbt_target_ms>("tbt-target", {},
-                                "Target for the time between two tokens of a request, as in 25ms: "
-                                "prompts get what is left of each step; 0 allows 50 ms, or "
-                                "whatever a given --max-step-tokens takes",
+                                "Target for the time between two tokens of a request, as in 25ms; "
+                                "steps get fewer prompt tokens to meet it. 0: 50 ms, or no target "
+                                "if --max-step-tokens is given",
                                 kMilliseconds),
     row<&Policy::kv>("kv", kKv,
                      "Cache nothing and recompute each sequence at every step, reserve KV blocks "

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cassert>
+#include <utility>
 
 namespace hearth {
 namespace {
@@ -92,17 +93,13 @@ AddResult check_request(const SchedulerLimits& limits, const NewRequest& request
     return refuse(Refusal::kInvalid, "the request runs " + count(request.seats, "sequence") +
                                          " at once; the limit is " +
                                          std::to_string(limits.max_sequences));
-  if (request.firm_proposals && limits.max_proposed == 0)
+  if (request.candidates > 0 && limits.max_proposed == 0)
     return refuse(Refusal::kInvalid,
                   "contrastive search needs more logits per step than one for each sequence");
-  if (request.firm_proposals && limits.max_step_tokens < 2 * limits.max_sequences)
-    return refuse(Refusal::kInvalid,
-                  "contrastive search with " + count(limits.max_sequences, "sequence") +
-                      " needs steps of at least " + count(2 * limits.max_sequences, "token") +
-                      "; the limit is " + std::to_string(limits.max_step_tokens));
   if (!request.shadow_prompt.empty()) return check_shadow(limits, request);
   const std::uint64_t needed =
-      std::uint64_t{blocks_for(static_cast<std::uint32_t>(tokens) - 1)} * request.seats;
+      std::uint64_t{blocks_for(static_cast<std::uint32_t>(tokens) - 1)} * request.seats +
+      (request.candidates > 0 ? request.candidates - 1 : 0);
   if (needed > limits.pool_blocks && request.seats > 1)
     return refuse(Refusal::kTooLong,
                   count(request.seats, "sequence") + " of " + std::to_string(tokens) +
@@ -110,10 +107,13 @@ AddResult check_request(const SchedulerLimits& limits, const NewRequest& request
                       std::to_string(kTokensPerBlock) + " tokens; the KV cache has " +
                       std::to_string(limits.pool_blocks));
   if (needed > limits.pool_blocks)
-    return refuse(Refusal::kTooLong,
-                  std::to_string(tokens) + " tokens need " + count(needed, "block") + " of " +
-                      std::to_string(kTokensPerBlock) + " tokens; the KV cache has " +
-                      std::to_string(limits.pool_blocks));
+    return refuse(
+        Refusal::kTooLong,
+        std::to_string(tokens) + " tokens" +
+            (request.candidates > 0 ? " and " + count(request.candidates, "candidate") + " for each"
+                                    : "") +
+            " need " + count(needed, "block") + " of " + std::to_string(kTokensPerBlock) +
+            " tokens; the KV cache has " + std::to_string(limits.pool_blocks));
   return {};
 }
 
@@ -137,7 +137,7 @@ AddResult Scheduler::add(RequestId id, const NewRequest& request) {
   sequence.arrival_time = now_;
   sequence.with_host = request.with_host;
   sequence.compute_all = request.compute_all;
-  sequence.firm_proposals = request.firm_proposals;
+  sequence.candidates = request.candidates;
   if (request.seats > 1) {
     sequence.group = id;
     sequence.group_seats = sequence.seats = request.seats;
@@ -200,7 +200,7 @@ void Scheduler::truncate(RequestId id, std::uint32_t count) {
   trim_blocks(*sequence, takes_back);
   if (!takes_back) return;
   if (sequence->state == SequenceState::kEnding) {
-    // It was to end with a token that it no longer has: it goes on as if it had been preempted.
+    // It was to end with a token that was taken back: it continues as if it had been preempted.
     sequence->set_computed(0);
     sequence->remembered = 0;
     sequence->preempted = true;
@@ -403,10 +403,8 @@ void Scheduler::set_limits(std::uint32_t max_sequences, std::uint32_t max_step_t
   limits_.max_sequences = std::clamp(max_sequences, 1u, slot_count_);
   limits_.max_step_tokens = std::max(max_step_tokens, 1u);
   for (const auto& [id, sequence] : sequences_) {
-    // A request and its shadow sample in the same step; a step with firm proposals has some of them
-    // even if all slots are taken.
-    const std::uint32_t least =
-        sequence->firm_proposals ? 2 * slot_count_ : (sequence->shadow != nullptr ? 2 : 1);
+    // A request and its shadow sample in the same step.
+    const std::uint32_t least = sequence->shadow != nullptr ? 2 : 1;
     limits_.max_step_tokens = std::max(limits_.max_step_tokens, least);
   }
   if (pool_blocks == 0) return;

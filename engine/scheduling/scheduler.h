@@ -83,11 +83,12 @@ struct NewRequest {
   // be proposed for such a request. Empty: no shadow.
   std::span<const TokenId> shadow_prompt;  // copied
   // Every token is computed whenever the request is admitted: it shares no cached prefix, ignores
-  // `fork` and is never swapped out. For what the device keeps of a request beside its blocks.
+  // `fork` and is never swapped out. For requests of which the device keeps more than blocks.
   bool compute_all = false;
-  // Its proposals are not guesses: others are preempted to make room for them. The budget of a step
-  // and its logit rows may still cut them short.
-  bool firm_proposals = false;
+  // The most candidates per token that the request proposes with propose_candidates(), and it
+  // proposes nothing else. They are no guesses: others are preempted to make room for them. The
+  // budget of a step and its logit rows may still cut them short, but not to none. 0: none.
+  std::uint32_t candidates = 0;
 };
 
 enum class Refusal : std::uint8_t { kNone, kInvalid, kTooLong, kQueueFull };
@@ -118,9 +119,13 @@ class Scheduler {
   // The ledger of a request; see TokenLedger for what each call requires. All are ignored if the
   // request is gone. They may be called whether it runs, waits or is swapped out.
   // Proposes tokens for the next step and returns how many were taken. A step may drop the last of
-  // them, if they exceed its budget or the free blocks: nobody is preempted for a guess.
+  // them, if they exceed its budget or the free blocks: a guess never preempts a request.
   std::uint32_t propose(RequestId id, std::span<const TokenId> tokens,
                         std::span<const std::uint32_t> parents = {});
+  // Proposes candidates for the next token of a request that was added with such.
+  void propose_candidates(RequestId id, std::span<const TokenId> candidates);
+  // Takes one of those that the last step computed. Its block becomes the text's.
+  void take_candidate(RequestId id, std::uint32_t candidate);
   void commit(RequestId id, std::uint32_t count);
   void commit_path(RequestId id, std::span<const std::uint32_t> path);
   void truncate(RequestId id, std::uint32_t count);
@@ -164,8 +169,8 @@ class Scheduler {
                   std::uint32_t pool_blocks = 0);
   const SchedulerLimits& limits() const { return limits_; }
 
-  // Who is told which blocks can be found in the prefix cache; null: nobody. To be called before
-  // the first request is added. The observer outlives the scheduler.
+  // `observer` learns which blocks can be found in the prefix cache; may be null. To be called
+  // before the first request is added. The observer outlives the scheduler.
   void observe_blocks(BlockObserver* observer);
 
   // Empties the prefix cache. For when the contents of the blocks cannot be trusted.
@@ -180,8 +185,8 @@ class Scheduler {
   void view_blocks(std::vector<BlockView>& views) const;
   // Overwrites `views` with the running requests, then the waiting ones in queue order.
   void view_sequences(std::vector<SequenceView>& views) const;
-  // Overwrites `ids` with the block tables of the running requests, one after the other in the order
-  // of view_sequences().
+  // Overwrites `ids` with the block tables of the running requests, one after the other in the
+  // order of view_sequences().
   void view_block_tables(std::vector<BlockId>& ids) const;
 
   // Describes the first broken invariant, of the scheduler or of its last plan, if there is one.
@@ -240,6 +245,7 @@ class Scheduler {
   std::uint32_t rows(std::uint32_t members) const;
   bool needs_copy(const Sequence& sequence) const;
   bool grow_for_step(Sequence& sequence);
+  void copy_to_candidates(const Sequence& sequence);
   std::uint32_t tokens_that_fit(const Sequence& sequence) const;
   bool caches_prefixes() const { return policy_.prefix_cache && policy_.kv != KvAllocation::kNone; }
   void remember_blocks(Sequence& sequence);
@@ -295,8 +301,8 @@ class Scheduler {
 
   // A target for the time of steps; in scheduler_time.cpp.
   StepTimes times_;
-  std::optional<double> time_limit_;      // of the step being planned, in seconds
-  StepLoad load_;                         // what the step has so far, if it has a limit
+  std::optional<double> time_limit_;       // of the step being planned, in seconds
+  StepLoad load_;                          // what the step has so far, if it has a limit
   std::uint32_t timed_prompt_tokens_ = 0;  // those in it
   bool time_is_used_up_ = false;
   SchedulerTotals totals_;

@@ -143,7 +143,7 @@ bool Scheduler::admissible(const Sequence& sequence) const {
       policy_.kv == KvAllocation::kNone)
     return true;
   // A fork waits until its parent has computed the shared tokens. It does not wait for a preempted
-  // parent. In a closed batch it cannot wait, because nobody is admitted later.
+  // parent. In a closed batch it cannot wait, because no request is admitted later.
   const Sequence* parent = find(sequence.parent);
   if (parent == nullptr || sequence.state == SequenceState::kSwapped) return true;
   if (parent->state == SequenceState::kRunning) return fork_parent(sequence) != nullptr;

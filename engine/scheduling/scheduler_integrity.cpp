@@ -33,7 +33,8 @@ std::optional<std::string> check_ledger(const Sequence& sequence) {
     return "has a pending token and waits for the host";
   if (sequence.awaiting() ? sequence.computed() > length : sequence.computed() >= length)
     return "has computed tokens that it does not have";
-  if (!sequence.awaiting() && sequence.computed() >= sequence.committed())
+  if (!sequence.awaiting() && sequence.computed() >= sequence.committed() &&
+      !sequence.at_candidates())
     return "has computed proposals that no step judged";
   if (!sequence.parents().empty() && sequence.parents().size() != sequence.proposed())
     return "has proposals without a place in their tree";
@@ -156,7 +157,8 @@ std::optional<std::string> Scheduler::check_plan() const {
     if (member.tokens == 0) return about(member.request, "is a member without tokens");
     if (!slots.insert(member.slot).second) return about(member.request, "shares its slot");
     if (member.slot >= slot_count_) return about(member.request, "has a slot beyond the last");
-    if (member.proposed >= member.tokens || (member.proposed > 0 && !member.samples))
+    if (member.proposed >= member.tokens + (member.candidates ? 1 : 0) ||
+        (member.proposed > 0 && !member.samples))
       return about(member.request, "has proposals that the step does not judge");
     if (member.proposed > 0 && !member.awaits_host)
       return about(member.request, "runs ahead of its proposals");
@@ -165,12 +167,16 @@ std::optional<std::string> Scheduler::check_plan() const {
       return about(member.request, "has no ids or parents");
     if (member.first_scored + member.scored > member.tokens)
       return about(member.request, "scores tokens that it does not compute");
-    more_logit_rows += member.proposed + member.scored;
+    if (member.candidates && member.proposed != member.tokens)
+      return about(member.request, "computes text together with candidates");
+    more_logit_rows += member.proposed + member.scored - (member.candidates ? 1 : 0);
     if (member.scored > 0 && !member.samples) --more_logit_rows;
     if (member.input_on_gpu && !member.samples)
       return about(member.request, "has a pending token that is not its newest");
-    if (member.first_block + member.blocks > plan_.block_ids.size() ||
-        member.blocks != blocks_for(member.first_position + member.tokens))
+    const std::uint32_t blocks = member.candidates
+                                     ? member.first_position / kTokensPerBlock + member.tokens
+                                     : blocks_for(member.first_position + member.tokens);
+    if (member.first_block + member.blocks > plan_.block_ids.size() || member.blocks != blocks)
       return about(member.request, "has the wrong number of blocks");
     for (std::uint32_t k = member.first_position / kTokensPerBlock; k < member.blocks; ++k)
       if (!written.insert(plan_.block_ids[member.first_block + k]).second)

@@ -89,7 +89,7 @@ void Scheduler::begin_step() {
 
 // Without a KV cache nothing survives a step that sampled: the next token is computed from the
 // whole sequence again. What earlier chunks of an unfinished pass computed is kept, so that a
-// sequence longer than a step's budget gets through.
+// sequence longer than a step's budget can finish.
 void Scheduler::drop_stale_cache(Sequence& sequence) {
   if (policy_.kv != KvAllocation::kNone || !sequence.ready()) return;
   if (sequence.sampled_step != sequence.last_step) return;
@@ -98,17 +98,19 @@ void Scheduler::drop_stale_cache(Sequence& sequence) {
   sequence.remembered = 0;
 }
 
-// Drops proposals that exceed what a step may judge, or sets aside logit rows to score the prompt.
+// Drops proposals beyond the logit rows of a step, or reserves logit rows to score the prompt.
 void Scheduler::limit_logit_rows(Sequence& sequence) {
-  sequence.truncate_proposals(sequence.committed() +
-                              std::min(sequence.proposed(), logit_rows_left_));
-  logit_rows_left_ -= sequence.proposed();
+  // Candidates are not sampled together with the token before them.
+  const std::uint32_t own = sequence.has_candidates() ? 1 : 0;
+  const std::uint32_t proposed = std::min(sequence.proposed(), logit_rows_left_ + own);
+  sequence.truncate_proposals(sequence.committed() + proposed);
+  logit_rows_left_ -= proposed - own;
   sequence.score_rows = std::min(sequence.score_end - sequence.scored, logit_rows_left_);
   logit_rows_left_ -= sequence.score_rows;
 }
 
 // The running request that is preempted next, among those from index `first` on. The best protected
-// one is never asked for, so that it can always finish. REQUIRES: there is one.
+// request is never the victim, so that it can always finish. REQUIRES: there is a victim.
 Sequence& Scheduler::victim(std::size_t first) const {
   const auto more_protected = [&](const Sequence* a, const Sequence* b) {
     switch (policy_.victim) {
@@ -144,7 +146,7 @@ void Scheduler::choose_running(Phase phase) {
   const bool padded = policy_.layout == Layout::kPadded;
   const std::uint32_t budget = limits_.max_step_tokens;
   candidates_.clear();
-  std::uint32_t at_least = 0;  // rows that the candidates need at the least
+  std::uint32_t at_least = 0;  // rows that the candidates need at least
   for (Sequence* sequence : running_) {
     if (!sequence->ready()) continue;
     const bool prompt = sequence->in_prompt();
@@ -182,7 +184,7 @@ void Scheduler::choose_running(Phase phase) {
   }
   for (Sequence* sequence : candidates_) {
     if (sequence->in_prompt() || sequence->proposed() == 0) continue;
-    const std::uint32_t guesses = std::min(sequence->proposed(), left);
+    const std::uint32_t guesses = std::min(sequence->next_work() - 1, left);
     sequence->planned += guesses;
     left -= guesses;
   }
@@ -204,20 +206,14 @@ void Scheduler::keep_least_recent(std::uint32_t count) {
 }
 
 std::uint32_t Scheduler::chunk_limit(const Sequence& sequence, std::uint32_t tokens) const {
-  std::uint32_t work = std::min(sequence.work(), tokens);
+  std::uint32_t work = std::min(sequence.next_work(), tokens);
   // A chunk that does not sample has its own logit row for another score, so that scoring always
-  // goes on.
+  // continues.
   if (sequence.score_end - sequence.scored > sequence.score_rows)
     work = std::min(work, sequence.scored - sequence.computed() + sequence.score_rows + 1);
-  // Firm proposals and the token before them are no prompt work, even right after the prompt.
-  const bool firm = sequence.firm_proposals && sequence.proposed() > 0;
-  const bool at_proposals = firm && sequence.computed() + 1 == sequence.committed();
-  if (policy_.max_chunk_tokens != 0 && sequence.in_prompt() && !at_proposals)
+  if (policy_.max_chunk_tokens != 0 && sequence.in_prompt())
     work = std::min(work, policy_.max_chunk_tokens);
-  // A step that samples drops the proposals it has no room for. If it had none for firm ones, the
-  // next one could be just the same.
-  const bool drops_all = sequence.computed() + work == sequence.committed();
-  return firm && drops_all && work > 1 ? work - 1 : work;
+  return work;
 }
 
 // Rows of one position in a padded step of this many members. A batch of request admission keeps
@@ -240,10 +236,10 @@ void Scheduler::give_blocks_to_running() {
     if (sequence.planned == 0) continue;
     while (!grow_for_step(sequence)) {
       const std::uint32_t certain =
-          (sequence.firm_proposals ? sequence.length() : sequence.committed()) -
+          (sequence.candidates > 0 ? sequence.length() : sequence.committed()) -
           sequence.computed();
       if (sequence.planned > certain) {
-        // Guesses give way before anyone is preempted.
+        // Guesses are dropped before any request is preempted.
         sequence.planned = std::clamp(tokens_that_fit(sequence), certain, sequence.planned - 1);
       } else if (i + 1 < running_.size()) {
         preempt(victim(i + 1));
@@ -262,7 +258,7 @@ void Scheduler::give_blocks_to_running() {
 }
 
 // Makes sure that all members of a group get their blocks, so that it need not be preempted after
-// some of them have got theirs. If nobody else can give way, the group itself does: false.
+// some of them have got theirs. If no other request can be preempted, the group itself is: false.
 bool Scheduler::make_room_for_group(std::size_t first, std::size_t end) {
   while (wanted_blocks(first, end) > blocks_.available()) {
     if (end == running_.size()) {
@@ -284,7 +280,7 @@ std::uint32_t Scheduler::wanted_blocks(std::size_t first, std::size_t end) const
     const auto held = static_cast<std::uint32_t>(sequence.blocks.size());
     wanted += target > held ? target - held : 0;
     if (!needs_copy(sequence)) continue;
-    // The last member that writes to a block need not copy it if nobody else has it.
+    // The last member that writes to a block need not copy it if no other sequence has it.
     const BlockId block = sequence.blocks[sequence.computed() / kTokensPerBlock];
     std::uint32_t others = blocks_.references(block) - 1;
     for (std::size_t k = first; k < i; ++k) {
@@ -307,7 +303,7 @@ bool Scheduler::needs_copy(const Sequence& sequence) const {
 // Gives the sequence blocks for its planned tokens. Returns false and does nothing if there are too
 // few.
 bool Scheduler::grow_for_step(Sequence& sequence) {
-  const std::uint32_t target = blocks_for(sequence.computed() + sequence.planned);
+  const std::uint32_t target = sequence.blocks_after(sequence.planned);
   const std::uint32_t held = static_cast<std::uint32_t>(sequence.blocks.size());
   const bool copies = needs_copy(sequence);
   const std::uint32_t wanted = (target > held ? target - held : 0) + (copies ? 1 : 0);
@@ -367,7 +363,10 @@ void Scheduler::finish_step() {
     if (sequence->planned == 0) continue;
     const std::uint32_t first = sequence->computed();
     const std::uint32_t end = first + sequence->planned;
-    const bool samples = end >= sequence->committed();
+    const bool candidates = sequence->at_candidates();
+    // Candidates wait for the next step if their text is computed in this one.
+    const bool samples =
+        end >= sequence->committed() && (candidates || !sequence->has_candidates());
     // Proposals that did not fit are dropped: a step judges all that a sequence has.
     if (samples) sequence->truncate_proposals(end);
     const Sequence* const followed = sequence->followed;
@@ -382,7 +381,7 @@ void Scheduler::finish_step() {
                        .first_id = static_cast<std::uint32_t>(plan_.ids.size()),
                        .first_parent = static_cast<std::uint32_t>(plan_.parents.size()),
                        .first_block = static_cast<std::uint32_t>(plan_.block_ids.size()),
-                       .blocks = blocks_for(end)};
+                       .blocks = sequence->blocks_after(sequence->planned)};
     if (const std::uint32_t unscored = std::max(first, sequence->scored);
         unscored < std::min(end, sequence->score_end)) {
       member.first_scored = unscored - first;
@@ -392,7 +391,9 @@ void Scheduler::finish_step() {
     member.input_on_gpu = samples && sequence->pending();
     member.input_slot = followed != nullptr ? followed->slot : sequence->slot;
     member.awaits_host = samples && (sequence->with_host || member.proposed > 0);
+    member.candidates = candidates;
     member.tree = member.proposed > 0 && !sequence->parents().empty();
+    if (candidates) copy_to_candidates(*sequence);
     const std::span<const TokenId> ids =
         sequence->tokens().subspan(first, member.tokens - (member.input_on_gpu ? 1 : 0));
     plan_.ids.insert(plan_.ids.end(), ids.begin(), ids.end());

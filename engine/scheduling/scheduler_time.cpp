@@ -21,7 +21,7 @@ std::uint32_t Scheduler::target_ms() const {
 }
 
 // How long the step being planned may take, given the decodes that are in it. There is no limit if
-// no request is generating tokens: nobody would notice, and large chunks are faster.
+// no request is generating tokens: no reader waits, and large chunks are faster.
 void Scheduler::limit_time(Phase phase) {
   load_ = {};
   timed_prompt_tokens_ = 0;

@@ -36,7 +36,8 @@ struct Sequence : TokenLedger {
   RequestId parent = 0;                      // the request it is a fork of, if fork_tokens > 0
   std::uint32_t fork_tokens = 0;             // that it has in common with the parent
   bool with_host = false;  // every sampled token is judged by the host before the next step
-  bool compute_all = false, firm_proposals = false;  // see NewRequest
+  bool compute_all = false;      // see NewRequest
+  std::uint32_t candidates = 0;  // see NewRequest
   // A group: sequences that are forks of each other and run, wait and are preempted together.
   RequestId group = 0;            // its first member; 0: the sequence is alone
   std::uint32_t group_seats = 1;  // members that the group may have
@@ -79,8 +80,27 @@ struct Sequence : TokenLedger {
     if (compute_all) return 0;
     return scoring() ? scored : committed() - 1;
   }
+  // The proposals are candidates for the next token. A step computes either text or candidates,
+  // because a candidate's block begins as a copy of the text's last one.
+  bool has_candidates() const { return candidates > 0 && proposed() > 0; }
+  // Whether the next step computes candidates: all text before them is in the cache.
+  bool at_candidates() const { return has_candidates() && computed() == committed(); }
+  // The most tokens that the next step may compute.
+  std::uint32_t next_work() const {
+    return has_candidates() && !at_candidates() ? committed() - computed() : work();
+  }
+  // Blocks that are needed once this many more tokens are computed.
+  std::uint32_t blocks_after(std::uint32_t tokens) const {
+    return at_candidates() ? computed() / kTokensPerBlock + tokens
+                           : blocks_for(computed() + tokens);
+  }
+  // Blocks of candidates beyond the text's own.
+  std::uint32_t more_candidate_blocks() const { return candidates > 0 ? candidates - 1 : 0; }
+
   // The last token sampled is never computed.
-  std::uint32_t max_blocks() const { return blocks_for(max_tokens() - 1); }
+  std::uint32_t max_blocks() const {
+    return blocks_for(max_tokens() - 1) + more_candidate_blocks();
+  }
   // Of its whole group, if nothing is shared.
   std::uint32_t max_group_blocks() const {
     if (const Sequence* other = shadow != nullptr ? shadow : followed)
@@ -91,7 +111,8 @@ struct Sequence : TokenLedger {
   bool planned_to_sample() const { return planned > 0 && computed() + planned >= committed(); }
   // To compute everything there is and to write one token more.
   std::uint32_t blocks_to_start() const {
-    return blocks_for(std::min(length() + 1, max_tokens() - 1));
+    const std::uint32_t tokens = candidates > 0 ? committed() : length();
+    return blocks_for(std::min(tokens + 1, max_tokens() - 1)) + more_candidate_blocks();
   }
 };
 

@@ -12,9 +12,9 @@ namespace {
 constexpr double kStepTimeWeight = 0.125;  // of a new measurement
 // How far one measurement can be from the estimate: a step may have had to record its commands.
 constexpr double kMostStepTimeChange = 1.5;
-constexpr std::uint32_t kTrustedCount = 3;  // measurements after which a size speaks for itself
+constexpr std::uint32_t kTrustedCount = 3;  // measurements after which a size is trusted alone
 constexpr double kForget = 0.995;           // of the fit, per step
-// However much attention is taken to cost, the rest of a step costs this share at least.
+// The least share of a step's time that is not attention, whatever the fit says.
 constexpr double kLeastBaseShare = 0.1;
 
 std::size_t size_index(std::uint32_t rows) {

@@ -38,6 +38,26 @@ std::uint32_t TokenLedger::propose(std::span<const TokenId> tokens,
   return count;
 }
 
+void TokenLedger::propose_candidates(std::span<const TokenId> candidates) {
+  assert(!pending());
+  drop_proposals();
+  computed_ = std::min(computed_, committed_);
+  awaiting_ = false;
+  [[maybe_unused]] const std::uint32_t count = propose(candidates);
+  assert(count > 0);
+}
+
+void TokenLedger::take_candidate(std::uint32_t candidate) {
+  assert(awaiting_ && parents_.empty() && candidate < proposed_);
+  const bool computed = computed_ > committed_;
+  const TokenId taken = tokens_[committed_ + candidate];
+  drop_proposals();
+  tokens_.push_back(taken);
+  ++committed_;
+  if (computed) computed_ = committed_;
+  extend_hashes();
+}
+
 void TokenLedger::commit(std::uint32_t count) {
   assert(parents_.empty() && count <= proposed_);
   committed_ += count;

@@ -2,15 +2,15 @@
 //   committed  final: the prompt, what was sampled, and proposals that were accepted
 //   proposed   a guess that a step verifies: a draft, a beam's candidate, a forced token
 // Proposed tokens come after the committed ones. They form a chain or, if they have parents, a
-// tree. `computed` counts the leading tokens whose keys and values are in the cache once all
-// planned steps have run.
+// tree; or they are candidates for the next token, of which none follows another. `computed` counts
+// the leading tokens whose keys and values are in the cache once all planned steps have run.
 //
 // Two ways to go from one step to the next:
 //   plain          The step's token counts as committed at once although the host does not know it
 //                  yet: it is `pending`, and the next step reads it on the device.
 //   with the host  The step's outcome must be known before the sequence is planned again: it has
 //                  proposals to be judged, or a grammar to be asked. It is `awaiting()` until
-//                  append() or sample_again().
+//                  append(), sample_again() or propose_candidates().
 //
 // Plain data of the scheduler. Nothing here allocates after the constructor.
 #pragma once
@@ -61,6 +61,12 @@ class TokenLedger {
   // `tokens`, and a parent comes before its children. REQUIRES: neither pending() nor awaiting().
   std::uint32_t propose(std::span<const TokenId> tokens,
                         std::span<const std::uint32_t> parents = {});
+  // Proposes candidates for the next token, in place of earlier proposals. What was computed of the
+  // committed tokens stays. REQUIRES: not pending(); there is a candidate, and room for one.
+  void propose_candidates(std::span<const TokenId> candidates);
+  // Makes a candidate final, and drops the others. It counts as computed if they were.
+  // REQUIRES: awaiting(), and the proposals are candidates.
+  void take_candidate(std::uint32_t candidate);
   // Makes the first `count` tokens of a proposed chain final. The others stay proposed.
   void commit(std::uint32_t count);
   // Makes a path of a proposed tree final, from the first level down, and drops all other

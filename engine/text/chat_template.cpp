@@ -40,7 +40,7 @@ OrderedJson message_json(const ChatMessage& message, bool parsed_arguments) {
   OrderedJson made = {{"role", message.role}, {"content", message.content}};
   if (!message.reasoning.empty()) {
     made["reasoning_content"] = message.reasoning;
-    // What gpt-oss's template calls it, which refuses it beside content.
+    // The name in gpt-oss's template, which refuses it together with content.
     if (message.content.empty()) made["thinking"] = message.reasoning;
   }
   for (const ChatToolCall& call : message.tool_calls) {

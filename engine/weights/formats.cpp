@@ -6,6 +6,7 @@
 #include <cctype>
 #include <utility>
 
+#include "runtime/rounding.h"
 #include "shaders/quant/cpp.h"
 
 // All format headers define the same names, so each gets a namespace. A new format needs three
@@ -198,7 +199,7 @@ DeviceLayout device_layout(WeightFormat format, std::uint64_t blocks) {
   for (std::size_t plane = 0; plane < info.plane_bytes.size(); ++plane) {
     layout.offset[plane] = layout.total_bytes;
     const std::uint64_t end = layout.total_bytes + blocks * info.plane_bytes[plane];
-    layout.total_bytes = (end + kPlaneAlignment - 1) & ~(kPlaneAlignment - 1);
+    layout.total_bytes = round_up(end, kPlaneAlignment);
   }
   return layout;
 }

@@ -13,6 +13,7 @@
 #include "engine/weights/ggml_types.h"
 #include "engine/weights/in_quotes.h"
 #include "engine/weights/tensor_list.h"
+#include "runtime/rounding.h"
 
 namespace hearth {
 namespace {
@@ -293,8 +294,7 @@ Status read_tensors(ByteReader& reader, std::uint64_t count, std::span<const std
     HEARTH_ASSIGN(const TensorEntry entry, read_tensor(reader));
     extent.add(entry);
   }
-  const std::uint64_t padded =
-      (reader.offset() + image.alignment - 1) / image.alignment * image.alignment;
+  const std::uint64_t padded = round_up(reader.offset(), image.alignment);
   const auto data = file.subspan(std::min<std::uint64_t>(padded, file.size()));
   if (const std::string cut_off = extent.cut_off(data.size()); !cut_off.empty())
     return invalid(cut_off);

@@ -2,7 +2,7 @@
 // is short. Move-only; the bytes live as long as the object, at a fixed address. Any thread may
 // read them.
 //
-// Another program may make the file shorter meanwhile. Reading goes on, with zeros for what is
+// Another program may make the file shorter meanwhile. Reading continues, with zeros for what is
 // missing, and check() fails from then on: call it after reading and before relying on the result.
 #pragma once
 

@@ -1,6 +1,6 @@
 // Keeps the program alive when a mapped file turns out shorter than it was, or its disk fails. The
 // kernel answers a read of such a page with SIGBUS; while a PageGuard watches the mapping, the rest
-// of the mapping becomes zeros instead, the read goes on, and damaged() tells.
+// of the mapping becomes zeros instead, the read continues, and damaged() tells.
 //
 // The first guard installs a handler for SIGBUS, which passes on all other faults to the handler
 // before it. Reads may happen on any thread, also on several at once.

@@ -60,7 +60,7 @@ void merge_splits(Work work) {
         weight_sum += weight * stats[s].y;
       }
     }
-    write_result(work, row, quad, sum * (1.0 / row_divisor(work, row, max_score, weight_sum)));
+    write_row(work, row, quad, sum, max_score, weight_sum);
   }
 }
 

@@ -22,6 +22,9 @@ struct Work {
   uint kv_head;
   uint first_row;  // of this workgroup, in the tile
   uint rows;       // of the tile; 0: nothing to do
+#ifdef DEALT
+  bool sinks_elsewhere;  // another rank counts them
+#endif
 };
 
 Work find_work() {
@@ -30,6 +33,10 @@ Work find_work() {
   // heads of an item come before the next item, and the last workgroups to start are short.
   const uint number = gl_WorkGroupID.y * gl_NumWorkGroups.x + gl_WorkGroupID.x;
   work.item = Items(params.items).at[number / gl_NumWorkGroups.y];
+#ifdef DEALT
+  work.sinks_elsewhere = (work.item.partial & kSinksElsewhere) != 0;
+  work.item.partial &= ~kSinksElsewhere;
+#endif
   work.block_table = params.block_tables + uint64_t(work.item.block_table) * 4;
   const uint parts = gl_NumWorkGroups.y / kKvHeads;
   work.workgroup = number % gl_NumWorkGroups.y;
@@ -132,6 +139,9 @@ F32x4 partial_row(Work work, uint split, uint row) {
 // every head has one more logit, without a value, which adds to the sum alone.
 #ifdef SINKS
 float row_divisor(Work work, uint row, float max_score, float weight_sum) {
+#ifdef DEALT
+  if (work.sinks_elsewhere) return weight_sum;
+#endif
   const float sink = F32(params.q_norm).at[row_head(work, row)];
   return weight_sum + exp2(sink * 1.4426950408889634 - max_score);
 }
@@ -139,11 +149,25 @@ float row_divisor(Work work, uint row, float max_score, float weight_sum) {
 #define row_divisor(work, row, max_score, weight_sum) weight_sum
 #endif
 
+// Writes quad `quad` of a row whose keys have all been added up.
+#ifdef DEALT
+void write_row(Work work, uint row, uint quad, vec4 sum, float max_score, float weight_sum) {
+  const uint at = (work.item.first_row + row_token(work, row)) * kHeads + row_head(work, row);
+  F32x4 to = F32x4(params.result + uint64_t(at) * ((kHeadSize + kAttentionStats) * 4));
+  to.at[quad] = sum;
+  if (quad == 0)
+    to.at[kRowQuads] = vec4(max_score, row_divisor(work, row, max_score, weight_sum), 0.0, 0.0);
+}
+#else
+#define write_row(work, row, quad, sum, max_score, weight_sum) \
+  write_result(work, row, quad, sum * (1.0 / row_divisor(work, row, max_score, weight_sum)))
+#endif
+
 // Writes quad `quad` of a row's sum: the result, or this split's partial result. `stats` are the max and
 // the sum of weights. REQUIRES: has_row().
 void write_quad(Work work, uint row, uint quad, vec4 sum, vec2 stats) {
   if (work.item.splits == 1) {
-    write_result(work, row, quad, sum * (1.0 / row_divisor(work, row, stats.x, stats.y)));
+    write_row(work, row, quad, sum, stats.x, stats.y);
   } else {
     F32x4 to = partial_row(work, work.item.split, row);
     to.at[quad] = sum;

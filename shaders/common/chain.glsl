@@ -4,7 +4,7 @@
 // what the host wrote for the step, may be read before chain_wait().
 //
 // No wait lasts forever: after kChainPolls polls a workgroup gives up, says so in the chain's state, and
-// goes on with whatever it finds. The host then runs the step again with barriers. So that this gives the
+// continues with whatever it finds. The host then runs the step again with barriers. So that this gives the
 // right result, kernels that change what outlives a step (the KV cache, histories, sampled ids) leave it
 // alone once chain_failed_before(), or do not run twice: chain_state.glsl.
 // Expects the kernel's params.
@@ -92,7 +92,7 @@ void chain_wait_fresh() {
   sync_workgroup();
 }
 
-// To be called by one invocation, after a barrier behind all of the workgroup's writes.
+// To be called by one invocation, after a barrier that follows all of the workgroup's writes.
 void arrive() {
   fence_queue();
   const uint before = chain_add(params.chain_counter);

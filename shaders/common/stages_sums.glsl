@@ -9,7 +9,7 @@ layout(buffer_reference, std430, buffer_reference_align = 4) nonprivate buffer S
   SamplingSums at[];
 };
 
-// The sums of a step's chunks are behind its chunks.
+// The sums of a step's chunks are after its chunks.
 uint64_t sums_of_row(uint64_t chunks, uint rows, uint row, uint row_chunks) {
   return chunks + uint64_t(rows) * row_chunks * 20 + uint64_t(row) * row_chunks * 28;
 }

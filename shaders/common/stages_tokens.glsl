@@ -1,5 +1,5 @@
 // Passes over the tokens of a row in memory that the stages so far have kept. A pass that finds few enough
-// of them lists them in shared memory, where stages_list.glsl goes on. All results are sums of integers,
+// of them lists them in shared memory, where stages_list.glsl continues. All results are sums of integers,
 // smallest or largest values, so they do not depend on who adds what when. Every invocation of the
 // workgroup must call these functions, with the same arguments.
 //

@@ -2,6 +2,11 @@
 #define HEARTH_PARAMS_ATTENTION_H
 #include "common/interop.h"
 
+// With DEALT, for ranks that have some of the keys each, the result is sums for the ranks to merge: every
+// row and head has its sum of 2^(score - max) * value, [head_size] f32, and then kAttentionStats more: max,
+// sum of 2^(score - max), two unused. A row without keys here is not written.
+HEARTH_CONSTANT(kAttentionStats, 4u)
+
 // This uses all 112 bytes of push constants, so everything that a model fixes is a specialization constant.
 HEARTH_PARAMS(Attention)
   reads_address q;             // [rows, heads, head_size] f32; with kFuseRope as the projection left it

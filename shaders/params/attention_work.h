@@ -4,6 +4,9 @@
 #define HEARTH_PARAMS_ATTENTION_WORK_H
 #include "common/interop.h"
 
+// In AttentionItem::partial, if ranks share the blocks: another rank counts the sinks of the tile's rows.
+HEARTH_CONSTANT(kSinksElsewhere, 0x80000000u)
+
 // A tile of neighbouring query tokens of one sequence against a range of its keys, for one KV head
 // and the query heads that share it. If a tile's keys are split over several items, each writes partial
 // results, and the last one to finish merges them.

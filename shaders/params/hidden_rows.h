@@ -8,10 +8,11 @@
 HEARTH_CONSTANT(kHiddenPageTokens, 256u)
 HEARTH_CONSTANT(kNotKept, 0xffffffffu)
 
-// Where the hidden state of a row is kept.
+// Where the hidden state of a row is kept, and which one is copied within the same slot.
 HEARTH_STRUCT(HiddenPlace)
   uint slot;
   uint position;  // kNotKept: nowhere
+  uint from, to;  // positions of a copy; from = 0: none
 HEARTH_STRUCT_END
 
 // A row whose hidden state is compared with those of a sequence's first tokens.

@@ -13,6 +13,8 @@
 #include "common/interop.h"
 
 HEARTH_CONSTANT(kBlockTokens, 16u)
+// In a block table: another rank has the block (engine/ranks), and nothing is written to it here.
+HEARTH_CONSTANT(kElsewhere, 0xffffffffu)
 HEARTH_CONSTANT(kScaleWeights, 32u)  // elements of a scale group: those that share a scale in a Q8_0 cache
 
 #endif

@@ -1,8 +1,8 @@
-// How long products take with kernels nobody chooses yet, to find those that choose_matmul should.
+// How long products take with kernels that are not chosen yet, to find those that should be.
 // Built with the tests, run by hand:
 //   tile_variants.py F16 64 28672 4096 | tools/vulkan-run matmul_sweep | sort -n
 //
-// Reads a variant a line, compiles all of them side by side, and times them one after the other:
+// Reads one variant per line, compiles all of them in parallel, and times them one after the other:
 //   KERNEL ROWS OUTPUTS INPUTS GROUPS_X GROUPS_Y GROUPS_Z CONSTANT...
 // and prints the time in us, TFLOP/s, GB/s of weights, and the line. Sums of a split k stay in
 // parts. Results are not looked at: constants that do not fit the product are timed, too.

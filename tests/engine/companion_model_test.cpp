@@ -1,4 +1,4 @@
-// Models that are loaded beside another one.
+// Models that are loaded next to another one.
 #include "engine/companion_model.h"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// Grammars that name control tokens, and triggers behind reasoning, with a model's own tokenizer.
+// Grammars that name control tokens, and triggers after reasoning, with a model's own tokenizer.
 #include <gtest/gtest.h>
 
 #include "engine/constraint.h"

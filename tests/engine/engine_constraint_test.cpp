@@ -264,7 +264,7 @@ TEST(EngineConstraint, TheEndTokenComesOnlyWhereTheTextIsComplete) {
     EXPECT_EQ(text.back(), '!') << text;
   }
   EXPECT_GT(ended, 5u);
-  // Without the end token it goes on to its length.
+  // Without the end token it continues to its length.
   GenerationRequest request{.prompt = {5}, .max_tokens = 40, .ignore_end = true};
   request.grammar = regex("[a-d]*");
   auto stream = engine->submit(request);
@@ -515,7 +515,7 @@ TEST(EngineConstraint, AGrammarMayBeginWithTheStringThatOpensTheReply) {
 
 // ---- The constraint alone ----
 
-// A token that has the end of the string and more must go on as the grammar wants.
+// A token that has the end of the string and more must continue as the grammar wants.
 TEST(GrammarTrigger, TokensThatCrossTheBorderAreCheckedByTheGrammar) {
   const auto vocabulary = grammar::TokenTrie::create(
       [] {

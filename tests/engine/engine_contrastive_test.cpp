@@ -19,7 +19,7 @@ constexpr SchedulerLimits kRoomyForSearch{.max_sequences = 8,
 constexpr SchedulerLimits kTightForSearch{.max_sequences = 8,
                                           .max_step_tokens = 64,
                                           .context = 128,
-                                          .pool_blocks = 9,
+                                          .pool_blocks = 15,
                                           .swap_blocks = 20,
                                           .max_proposed = 40};
 
@@ -134,8 +134,7 @@ TEST(EngineContrastive, SameIdsWithSpeculationForTheOthers) {
   expect_searched_ids(engine, 20);
 }
 
-// Each step computes the newest token and its candidates; the prompt's last token is computed
-// twice.
+// Each step computes the candidates and nothing else: the one that is taken is not computed again.
 TEST(EngineContrastive, EachTokenTakesOneStep) {
   StandInEngine engine({.limits = kRoomyForSearch});
   GenerationRequest request{.prompt = made_up_prompt(20, 3), .max_tokens = 12};
@@ -144,7 +143,24 @@ TEST(EngineContrastive, EachTokenTakesOneStep) {
   ASSERT_TRUE(stream.ok());
   EXPECT_EQ(read_ids(*stream), searched_alone(engine.options(), request));
   EXPECT_EQ(engine.executor().steps, 1u + 12);
-  EXPECT_EQ(engine.executor().rows, 20u + 12 * (1 + 4));
+  EXPECT_EQ(engine.executor().rows, 20u + 12 * 4);
+}
+
+// A candidate that was judged by an earlier step than the last has to be computed again, in a step
+// of its own, because another's keys and values are in its place.
+TEST(EngineContrastive, OnlyACandidateOfAnEarlierStepIsComputedAgain) {
+  SchedulerLimits limits = kRoomyForSearch;
+  limits.max_proposed = 1;  // two candidates per step
+  StandInEngine engine({.limits = limits});
+  GenerationRequest request{.prompt = made_up_prompt(20, 3), .max_tokens = 12};
+  request.contrastive_search = {.alpha = 0.6f, .top_k = 4};
+  auto stream = engine->submit(request);
+  ASSERT_TRUE(stream.ok());
+  EXPECT_EQ(read_ids(*stream), searched_alone(engine.options(), request));
+  const size_t again = engine.executor().steps - (1 + 2 * 12);
+  EXPECT_GT(again, 0u);
+  EXPECT_LT(again, 12u);
+  EXPECT_EQ(engine.executor().rows, 20u + 12 * 4 + again);
 }
 
 TEST(EngineContrastive, ReportsLogprobsOfTheTextAndItsAlternatives) {
@@ -212,13 +228,15 @@ TEST(EngineContrastive, RefusesWhatItCannotBeCombinedWith) {
   EXPECT_EQ(refusal([](GenerationRequest& request) { request.prompt_logprobs = true; }),
             "contrastive search and log-probabilities or embeddings of the prompt cannot be "
             "combined");
-  StandInEngine crowded(
-      {.limits = {.max_sequences = 40, .max_step_tokens = 64, .context = 128, .pool_blocks = 99}});
+  StandInEngine small({.limits = {.max_sequences = 4,
+                                  .max_step_tokens = 64,
+                                  .context = 128,
+                                  .pool_blocks = 4,
+                                  .max_proposed = 40}});
   GenerationRequest request{.prompt = made_up_prompt(20, 3), .max_tokens = 5};
   request.contrastive_search = {.alpha = 0.6f, .top_k = 4};
-  EXPECT_EQ(crowded->submit(request).error().message,
-            "contrastive search with 40 sequences needs steps of at least 80 tokens; the limit is "
-            "64");
+  EXPECT_EQ(small->submit(request).error().message,
+            "25 tokens and 4 candidates for each need 5 blocks of 16 tokens; the KV cache has 4");
 }
 
 }  // namespace

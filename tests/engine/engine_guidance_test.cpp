@@ -1,6 +1,6 @@
-// Guidance with a negative prompt: every token follows from what both the request and its shadow
-// have read, whatever else happens to the two. On the stand-in executor, whose answer is wrong if a
-// single block of either is.
+// Guidance with a negative prompt: every token follows from the tokens of both the request and its
+// shadow, whatever else happens to the two. On the stand-in executor, whose answer is wrong if any
+// block of either is wrong.
 #include <gtest/gtest.h>
 
 #include "tests/support/stand_in_engine.h"
@@ -17,7 +17,7 @@ constexpr SchedulerLimits kTightForTwo{.max_sequences = 8,
                                        .pool_blocks = 15,
                                        .swap_blocks = 20};
 
-// Two thirds of them have guidance, with negative prompts of all lengths.
+// Two thirds of the requests have guidance, with negative prompts of all lengths.
 GenerationRequest guided_request(uint32_t number) {
   GenerationRequest request = mixed_request(number);
   if (number % 3 == 0) return request;

@@ -206,7 +206,7 @@ TEST_F(StepLoopTest, PublicTypesAreConvertedAndUnusedTopEntriesLeftOut) {
 }
 
 // While the host judges the only other request, one swaps itself out: the plan has moves and no
-// members. They used to be left out, and the request came back with blocks that nobody had written.
+// members. They used to be left out, and the request came back with blocks that were never written.
 TEST(StepLoop, BlocksMoveAlsoWhenNothingIsComputed) {
   const SchedulerLimits limits{
       .max_sequences = 2, .max_step_tokens = 64, .context = 64, .pool_blocks = 3, .swap_blocks = 8};

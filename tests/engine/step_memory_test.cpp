@@ -38,7 +38,8 @@ TEST(StepMemory, IsEnoughForStepsOfEverySizeAndContext) {
               << device.name << ", " << count << " sequences of " << tokens;
           ASSERT_LE(attention_count_bytes(capacity, shape), sizes.attention_counts) << device.name;
           const uint64_t blocks = divide_up(limits.context, params::kBlockTokens);
-          ASSERT_LE(step_layout(bucket, capacity, 1).block_tables + count * blocks * 4, input_bytes)
+          ASSERT_LE(step_layout(bucket, capacity, 1, false).block_tables + count * blocks * 4,
+                    input_bytes)
               << device.name << ", " << count << " sequences of " << tokens;
 
           // The same number of rows in trees, with all that a step may carry.
@@ -52,7 +53,7 @@ TEST(StepMemory, IsEnoughForStepsOfEverySizeAndContext) {
           ASSERT_LE(attention_partial_bytes(room, tree_shape), sizes.attention_partials)
               << device.name << ", " << count << " tree rows after " << tokens;
           ASSERT_LE(attention_count_bytes(room, tree_shape), sizes.attention_counts);
-          ASSERT_LE(step_layout(trees, room, 1).block_tables + (count + 2) / 3 * blocks * 4 +
+          ASSERT_LE(step_layout(trees, room, 1, false).block_tables + (count + 2) / 3 * blocks * 4 +
                         step_word_bytes(config, limits),
                     input_bytes)
               << device.name << ", " << count << " tree rows after " << tokens;

@@ -12,7 +12,7 @@ namespace hearth::fuzz {
 namespace {
 
 void run_target(const std::string& input) {
-  // On the heap and exactly as long, so that a sanitizer notices a read beyond its end.
+  // On the heap and of exactly this length, so that a sanitizer notices a read beyond its end.
   const std::vector<std::uint8_t> bytes(input.begin(), input.end());
   EXPECT_EQ(LLVMFuzzerTestOneInput(bytes.data(), bytes.size()), 0);
 }

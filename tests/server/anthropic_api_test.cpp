@@ -134,7 +134,7 @@ TEST(AnthropicReply, WrongArgumentsAreText) {
   EXPECT_EQ(whole["content"][2]["input"]["arguments"], "{\"a\":");
 }
 
-// A model may go on after a call.
+// A model may continue after a call.
 TEST(AnthropicReply, KeepsTheOrderOfItsBlocks) {
   AnthropicReply reply("msg_1", "m");
   std::vector<json> deltas;

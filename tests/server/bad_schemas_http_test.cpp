@@ -1,5 +1,5 @@
 // Schemas, expressions and tools that someone sends to stall the server: each is refused or
-// answered, while the stream of another client goes on.
+// answered, while the stream of another client continues.
 #include <atomic>
 #include <chrono>
 #include <thread>
@@ -80,7 +80,8 @@ class BadSchemasOverHttp : public ServedStandIn {
     }
   }
 
-  // The status of a request with these fields, during which the other client's stream must go on.
+  // The status of a request with these fields, during which the other client's stream must
+  // continue.
   int status_of(const std::string& fields) {
     const auto begin = std::chrono::steady_clock::now();
     const uint64_t before = pieces_;

@@ -1,4 +1,4 @@
-// What clients are told about mistakes that people often make, and fields that they expect.
+// The errors for mistakes that people often make, and fields that clients expect.
 #include <nlohmann/json.hpp>
 #include <string>
 

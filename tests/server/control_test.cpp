@@ -1,4 +1,4 @@
-// POST /control: what a body changes, and who may send one.
+// POST /control: what a body changes, and which clients may send one.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -102,7 +102,7 @@ TEST_F(HttpListenerTest, ARefusedRequestIsAnsweredBeforeItsBody) {
   EXPECT_TRUE(client.closed());
   EXPECT_THAT(client.received(), ::testing::Not(HasSubstr("Continue")));
   EXPECT_EQ(listener_->budget().used(), 0u);
-  // Without a body the connection can go on.
+  // Without a body the connection can continue.
   HttpClient kept(listener_->port());
   EXPECT_EQ(kept.get("/forbidden").status, 403);
   EXPECT_EQ(kept.post("/echo", "x").body, "x");

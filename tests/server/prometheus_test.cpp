@@ -51,7 +51,7 @@ TEST(Prometheus, KeepsTheRulesOfTheFormat) {
   read_text(busy_text());
 }
 
-// The rules above are those of promtool, which has the last word where it is installed.
+// The rules above are promtool's, which decides where it is installed.
 TEST(Prometheus, PromtoolAgrees) {
   if (std::system("command -v promtool >/dev/null 2>&1") != 0)
     GTEST_SKIP() << "promtool is not installed";
@@ -63,7 +63,7 @@ TEST(Prometheus, PromtoolAgrees) {
   std::remove(path.c_str());
 }
 
-// That a rule is kept means something only if breaking it is noticed.
+// A check of a rule means something only if it notices that the rule was broken.
 TEST(Prometheus, EveryBrokenRuleIsNoticed) {
   const std::string good =
       "# HELP a_total Things.\n# TYPE a_total counter\na_total{kind=\"x\"} 1\na_total 2\n"

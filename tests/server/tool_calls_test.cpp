@@ -348,7 +348,7 @@ TEST_F(ServedNonsense, ShowsNoCallThatIsCutOff) {
   }
 }
 
-// A reply that begins a call by itself has to go on with arguments that follow the schema.
+// A reply that begins a call by itself has to continue with arguments that follow the schema.
 class ServedWrongCall : public ServedNonsense {
  protected:
   std::string reply() const override {

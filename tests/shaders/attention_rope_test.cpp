@@ -125,7 +125,8 @@ class AttentionRopeTest : public AttentionGpuTest {
     plan.capacity = attention_capacity(plan.tuning, attention_shape.bucket);
     plan.few.groups.x = plan.capacity.few;
     AttentionPlanner planner;
-    ASSERT_OK(planner.plan(sequences, rows, test.window, plan.tuning, plan.capacity));
+    ASSERT_OK(planner.plan({.sequences = sequences, .members = rows, .window = test.window},
+                           plan.tuning, plan.capacity));
 
     // The projection's output: whole, or as partial sums to be added.
     const uint32_t floats = shape.rows * (q_width + 2 * kv_width);

@@ -74,7 +74,8 @@ class AttentionTest : public AttentionGpuTest {
                        {.few_tokens = plan.tuning.few_tokens,
                         .many_tokens = plan.tuning.many_tokens,
                         .split_keys = params::kBlockTokens,
-                        .wanted_items = 7});
+                        .wanted_items = 7,
+                        .dealt = plan.tuning.dealt});
   }
 
   static double limit_of(const AttentionPlan& plan) {
@@ -192,6 +193,32 @@ TEST_F(AttentionTest, Sinks) {
           check_both(test, choose(caps, test));
     }
   }
+}
+
+// Ranks that have some of the blocks each, merged: every kernel leaves sums, with and without
+// splits. Some sequences have all of their keys on one rank.
+TEST_F(AttentionTest, RanksWithSomeOfTheKeys) {
+  for (const uint32_t ranks : {2u, 3u})
+    for (const uint32_t window : {0u, 12u}) {
+      AttentionCase test = small({{70, 1}, {0, 33}, {300, 20}, {3, 1}, {40, 1}});
+      test.heads = 4;
+      test.ranks = ranks;
+      test.window = window;
+      for (const bool sinks : {false, true}) {
+        if (sinks) test.sinks = {-40.0f, 0.5f, 3.0f, 6.0f};
+        for (const DeviceCaps& caps : tiers()) {
+          if (on_cpu() && caps.features.coopmat && !is_cpu(caps) && (sinks || ranks == 3)) continue;
+          const AttentionPlan plan = choose(caps, test);
+          EXPECT_TRUE(plan.tuning.dealt);
+          EXPECT_FALSE(plan.ropes || plan.writes_halves);
+          const AttentionData data = make_attention_data(test, test.head_size + window);
+          for (const AttentionPlan& each : {plan, split_most(test, plan)})
+            EXPECT_LT(nmse(attend_dealt(test, data, each), reference_attention(test, data)),
+                      limit_of(plan))
+                << ranks << " ranks: " << describe(test, each);
+        }
+      }
+    }
 }
 
 // The next product may want its rows as f16. Every kernel writes every form it supports once; the

@@ -374,6 +374,62 @@ TEST_F(ExpertsTest, AllRowsOfAStepFromRegisters) {
   }
 }
 
+// One row at a time, with workgroups that begin and end within an expert's outputs and have unequal
+// numbers of rounds; emulated where lanes do not hold such fragments.
+TEST_F(ExpertsTest, OneRowFromRegisters) {
+  constexpr uint32_t kLanes = 32, kSubgroups = 2;
+  const bool real = device().caps().features.lane_fragments;
+  const uint32_t lanes = device().caps().subgroup_size;
+  struct Variant {
+    uint32_t used, width, mlp_width, ahead;
+    bool norm, table;
+  };
+  // The second subgroup has one piece; odd numbers of pieces and of experts; several pieces per
+  // lane.
+  for (const Variant& test :
+       {Variant{4, 160, 352, 2, true, false}, Variant{3, 352, 160, 1, false, true},
+        Variant{1, 96, 640, 3, true, true}}) {
+    const ExpertsShape shape{.gate_up = WeightFormat::kMxfp4,
+                             .down = WeightFormat::kMxfp4,
+                             .rows = 1,
+                             .experts = 11,
+                             .used = test.used,
+                             .width = test.width,
+                             .mlp_width = test.mlp_width,
+                             .activation = ExpertActivation::kLimited,
+                             .over_all = !test.norm};
+    ExpertsPlan plan = choose_experts(some_gpu(false), shape);
+    const auto product = [&](uint32_t inputs, uint32_t results, bool first) {
+      const uint32_t all = results / 8 * (first ? shape.used : 1), groups = std::min(all, 7u);
+      return ExpertProduct{
+          .kernel = {.pipeline = {.kernel = fmt::format("experts_one_row{}.mxfp4",
+                                                        real ? "" : "_emulated"),
+                                  .constants = {kSubgroups * kLanes, 0, inputs, results, kSubgroups,
+                                                divide_up(all, groups), test.ahead, 0, 0,
+                                                shape.used, divide_up(shape.experts, lanes),
+                                                shape.over_all ? 1u : 0u, 0},
+                                  .subgroup_size = lanes},
+                     .groups = {.x = 1, .y = groups}},
+          .gate_constant = 7,
+          .half_results = first,
+          .norm_constant = 12,
+          .all_rows = true,
+          .sums = !first};
+    };
+    plan.route.reset();
+    plan.group.reset();
+    plan.combine.reset();
+    plan.tile_rows = 1;
+    plan.tiles = shape.used;
+    plan.halves = true;
+    plan.gate_up = product(shape.width, shape.mlp_width, true);
+    plan.down = product(shape.mlp_width, shape.width, false);
+    plan.scratch_bytes = expert_scratch(plan, shape).total_bytes;
+    check({.shape = shape, .biases = true, .table = test.table, .norm = test.norm}, plan);
+    check({.shape = shape, .norm = test.norm}, plan);
+  }
+}
+
 TEST_F(ExpertsTest, BiasesAndTheLimitedActivation) {
   ExpertsShape shape = small(WeightFormat::kF32, 3);
   shape.activation = ExpertActivation::kLimited;

@@ -96,6 +96,47 @@ TEST_F(HiddenRowsTest, ComparesWithWhatWasKept) {
   }
 }
 
+// A hidden state that was kept before moves to another page while others are kept.
+TEST_F(HiddenRowsTest, CopiesWhatWasKept) {
+  constexpr uint32_t kPage = params::kHiddenPageTokens, kRows = 3;
+  for (const uint32_t width : {8u, 104u, 1032u}) {
+    const uint64_t page_bytes = uint64_t{kPage} * width * 2;
+    const Buffer first = poisoned(page_bytes), second = poisoned(page_bytes);
+    const std::vector<uint64_t> table = {0, 0, first.address(), second.address()};
+    const Buffer table_buffer = filled(table);
+    const std::vector<float> x = random_floats(size_t{kRows} * width, width);
+    const Buffer x_buffer = filled(x);
+    const HiddenRowsShape shape{.rows = kRows, .width = width};
+    const auto keep = [&](const std::vector<params::HiddenPlace>& places) {
+      const Buffer place_buffer = filled(places);
+      run([&](CommandRecorder& recorder) {
+        return record_keep_hidden(recorder, pipelines(), choose_keep_hidden(device().caps(), shape),
+                                  {.x = x_buffer.all(),
+                                   .places = place_buffer.all(),
+                                   .pages = {.table = table_buffer.all(), .slot_pages = 2},
+                                   .shape = shape});
+      });
+    };
+    const params::HiddenPlace none{.position = params::kNotKept};
+    keep({{.slot = 1, .position = kPage + 4}, {.slot = 1, .position = kPage + 5}, none});
+    params::HiddenPlace only_copied = none;
+    only_copied.slot = 1;
+    only_copied.from = kPage + 4;
+    only_copied.to = 9;
+    keep({only_copied, none, {.slot = 1, .position = 7, .from = kPage + 5, .to = 8}});
+    const std::vector<uint16_t> kept = read<uint16_t>(first), before = read<uint16_t>(second);
+    const auto row = [&](const std::vector<uint16_t>& page, uint32_t position) {
+      return std::span(page).subspan(size_t{position} * width, width);
+    };
+    EXPECT_TRUE(std::ranges::equal(row(kept, 9), row(before, 4))) << width;
+    EXPECT_TRUE(std::ranges::equal(row(kept, 8), row(before, 5))) << width;
+    EXPECT_FALSE(std::ranges::equal(row(kept, 7), row(kept, 8))) << width;
+    const std::vector<uint16_t> untouched = read<uint16_t>(poisoned(page_bytes));
+    for (const uint32_t position : {6u, 10u})
+      EXPECT_TRUE(std::ranges::equal(row(kept, position), row(untouched, position))) << width;
+  }
+}
+
 TEST_F(HiddenRowsTest, AWidthThatDoesNotDivideIsRefused) {
   const Buffer any = poisoned(64);
   const HiddenRowsShape shape{.rows = 1, .width = 12};

@@ -342,7 +342,7 @@ TEST_F(MatmulTest, TeamsSplitRowsOfFloats) {
         reference_matmul(weights.values, row, 1, test.inputs, test.outputs);
     if (test.gate) {
       wanted = reference_gated(wanted, 1, test.outputs, MlpActivation::kSilu);
-      // Memory behind the results is unchanged.
+      // Memory after the results is unchanged.
       wanted.insert(wanted.end(), residual.begin() + test.outputs / 2, residual.end());
     } else {
       for (uint32_t n = 0; n < test.outputs; ++n) wanted[n] += residual[n];

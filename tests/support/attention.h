@@ -2,6 +2,7 @@
 // byte that no token of the batch owns.
 #pragma once
 
+#include <cmath>
 #include <cstring>
 #include <numeric>
 #include <random>
@@ -11,6 +12,7 @@
 
 #include "engine/ops/attention.h"
 #include "params/attention_rows.h"
+#include "params/attention.h"
 #include "tests/support/gpu.h"
 #include "tests/support/reference_attention.h"
 #include "tests/support/row_form.h"
@@ -46,6 +48,7 @@ class AttentionGpuTest : public GpuTest {
             .kv_heads = test.kv_heads,
             .head_size = test.head_size,
             .sinks = !test.sinks.empty(),
+            .dealt = test.ranks > 1,
             // A padding sequence in the middle, padding rows at the end.
             .bucket = {.rows = test.rows() + 1,
                        .sequences = static_cast<uint32_t>(test.sequences.size()) + 1,
@@ -79,9 +82,36 @@ class AttentionGpuTest : public GpuTest {
   // Used instead of those of the batch's trees: a StepBatch has none for a chain.
   std::vector<uint32_t> forced_ancestors;
 
-  // [rows, heads, head_size]
+  // [rows, heads, head_size] of ranks that have some of the blocks each.
+  std::vector<float> attend_dealt(const AttentionCase& test, const AttentionData& data,
+                                  const AttentionPlan& plan) {
+    const size_t size = test.head_size, stride = size + params::kAttentionStats;
+    std::vector<std::vector<float>> sums;
+    for (uint32_t rank = 0; rank < test.ranks; ++rank)
+      sums.push_back(attend(test, data, plan, RowForm::kFloats, {rank, test.ranks}));
+    std::vector<float> merged;
+    for (size_t head = 0; head < size_t{test.rows()} * test.heads; ++head) {
+      double max = -1e300, weights = 0;
+      for (const std::vector<float>& own : sums)
+        if (own[head * stride + size + 1] > 0)
+          max = std::max<double>(max, own[head * stride + size]);
+      std::vector<double> values(size);
+      for (const std::vector<float>& own : sums) {
+        const float* const at = own.data() + head * stride;
+        if (at[size + 1] == 0) continue;
+        const double scale = std::exp2(at[size] - max);
+        weights += scale * at[size + 1];
+        for (size_t i = 0; i < size; ++i) values[i] += scale * at[i];
+      }
+      for (const double value : values) merged.push_back(static_cast<float>(value / weights));
+    }
+    return merged;
+  }
+
+  // [rows, heads, head_size], or, with a deal, this rank's sums: [rows, heads, head_size + 4].
   std::vector<float> attend(const AttentionCase& test, const AttentionData& data,
-                            const AttentionPlan& plan, RowForm form = RowForm::kFloats) {
+                            const AttentionPlan& plan, RowForm form = RowForm::kFloats,
+                            const BlockDeal& deal = {}) {
     std::vector<params::StepSequence> sequences;
     std::vector<uint32_t> tables;
     uint32_t blocks = 0;
@@ -110,20 +140,34 @@ class AttentionGpuTest : public GpuTest {
       row += sequence.rows;
       trees.add_sequence(sequence.before, std::vector<uint32_t>(sequence.rows),
                          std::vector<uint32_t>(), sequence.parents);
-      const size_t table = tables.size();
-      for (uint32_t t = 0; t < sequence.tokens(); t += params::kBlockTokens)
-        tables.push_back(order[next_block++]);
-      fill(test, data.keys[i], {tables.begin() + static_cast<ptrdiff_t>(table), tables.end()}, keys,
-           key_scales);
-      fill(test, data.values[i], {tables.begin() + static_cast<ptrdiff_t>(table), tables.end()},
-           values, value_scales);
+      std::vector<uint32_t> places;
+      for (uint32_t t = 0; t < sequence.tokens(); t += params::kBlockTokens) {
+        const uint32_t block = order[next_block++];
+        tables.push_back(block);
+        places.push_back(deal.has(block) ? deal.place(block) : params::kElsewhere);
+      }
+      fill(test, data.keys[i], places, keys, key_scales);
+      fill(test, data.values[i], places, values, value_scales);
       tables.push_back(0xffffffff);  // between tables
     }
 
     std::vector<uint32_t> masks = forced_ancestors.empty() ? trees.ancestors : forced_ancestors;
-    auto work = plan_attention(sequences, test.window, plan.tuning, plan.capacity, masks);
-    EXPECT_TRUE(work.ok()) << work.error().message;
-    if (!work.ok()) return {};
+    DealtTables dealt;
+    dealt.deal(deal, sequences, tables);
+    AttentionPlanner planner;
+    const Status planned = planner.plan({.sequences = sequences,
+                                         .members = sequences.size(),
+                                         .window = test.window,
+                                         .ancestors = masks,
+                                         .dealt = deal.is_divided() ? &dealt : nullptr},
+                                        plan.tuning, plan.capacity);
+    EXPECT_TRUE(planned.ok()) << planned.error().message;
+    if (!planned.ok()) return {};
+    const AttentionWork& work = planner.work();
+    if (deal.is_divided()) {
+      tables = dealt.words();
+      masks = work.ancestors;
+    }
     AttentionShape shape = shape_of(test);
     shape.bucket.trees = !masks.empty();
     masks.resize(shape.bucket.rows);
@@ -132,9 +176,14 @@ class AttentionGpuTest : public GpuTest {
     const auto list = [&](const auto& items) {
       return items.empty() ? poisoned(16) : filled(items);
     };
-    const Buffer few = list(work->few), many = list(work->many);
+    const Buffer few = list(work.few), many = list(work.many);
     const uint64_t row_bytes = uint64_t{test.heads} * test.head_size * 4;
-    const Buffer result = poisoned(row_form_bytes(form, row + 1, test.heads * test.head_size));
+    // Without keys here, a row's sums stay 0.
+    const uint64_t sums =
+        uint64_t{row + 1} * test.heads * (test.head_size + params::kAttentionStats);
+    const Buffer result =
+        deal.is_divided() ? filled(std::vector<float>(sums))
+                          : poisoned(row_form_bytes(form, row + 1, test.heads * test.head_size));
     const AttentionScratch scratch = attention_scratch(plan.capacity, shape);
     run([&](CommandRecorder& recorder) {
       return record_attention(recorder, pipelines(), plan,
@@ -163,6 +212,7 @@ class AttentionGpuTest : public GpuTest {
       return numbers;
     }
     std::vector<float> rows = read<float>(result);
+    if (deal.is_divided()) return rows;
     const size_t count = row * row_bytes / 4;
     for (size_t i = count; i < rows.size(); ++i)
       EXPECT_TRUE(std::isnan(rows[i])) << "a row of padding was written";
@@ -178,6 +228,7 @@ class AttentionGpuTest : public GpuTest {
     const size_t row_scales = divide_up(test.head_size, params::kScaleWeights);
     const size_t tokens = rows.numbers.size() / test.head_size / test.kv_heads;
     for (size_t token = 0; token < tokens; ++token) {
+      if (table[token / params::kBlockTokens] == params::kElsewhere) continue;
       for (size_t head = 0; head < test.kv_heads; ++head) {
         const size_t from = token * test.kv_heads + head;
         const size_t to = (size_t{table[token / params::kBlockTokens]} * test.kv_heads + head) *

@@ -1,5 +1,6 @@
 #include "tests/support/process.h"
 
+#include <atomic>
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
@@ -31,8 +32,11 @@ std::string read_all(const std::filesystem::path& path) {
 
 Finished run_program(const std::vector<std::string>& arguments,
                      const std::vector<std::string>& environment, const std::string& input) {
+  // Several may run at a time, each in a thread of its own.
+  static std::atomic<int> started{0};
   const auto base =
-      std::filesystem::temp_directory_path() / ("hearth-test-" + std::to_string(getpid()));
+      std::filesystem::temp_directory_path() /
+      ("hearth-test-" + std::to_string(getpid()) + "-" + std::to_string(started.fetch_add(1)));
   const std::string out = base.string() + ".out", err = base.string() + ".err",
                     in = base.string() + ".in";
   std::ofstream(in, std::ios::binary) << input;

@@ -44,6 +44,7 @@ struct AttentionCase {
   uint32_t window = 0;
   float soft_cap = 0;
   std::vector<float> sinks = {};  // [heads], or none
+  uint32_t ranks = 1;             // that have some of the KV blocks each
 
   uint32_t rows() const {
     uint32_t rows = 0;

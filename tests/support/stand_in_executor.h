@@ -325,7 +325,7 @@ class StandInExecutor final : public StepExecutor {
     const SchedulerLimits& limits = options_.limits;
     EXPECT_LT(under_way_, kStepsInFlight);
     EXPECT_LE(batch.rows(), limits.max_step_tokens);
-    EXPECT_LE(batch.members(), limits.max_sequences);
+    EXPECT_LE(batch.members(), limits.max_sequences + size_t{limits.max_proposed});
     EXPECT_LE(batch.padding_sequences, limits.max_sequences);
     EXPECT_LE(batch.logit_rows.size(), limits.max_sequences + size_t{limits.max_proposed});
     EXPECT_EQ(batch.logit_rows.size(), batch.sampling.size());
@@ -351,9 +351,12 @@ class StandInExecutor final : public StepExecutor {
     return {};
   }
   void keep_and_compare(const StepBatch& batch) {
-    for (const KeptRows& kept : batch.kept)
+    for (const KeptRows& kept : batch.kept) {
+      auto& hidden = hidden_.at(kept.slot);
+      if (kept.copied_from != 0) hidden.at(kept.copied_to) = hidden.at(kept.copied_from);
       for (uint32_t i = 0; i < kept.rows; ++i)
-        hidden_.at(kept.slot).at(kept.first_position + i) = direction(batch, kept.first_row + i);
+        hidden.at(kept.first_position + i) = direction(batch, kept.first_row + i);
+    }
     std::vector<float>& similarity = similarity_[copy_];
     similarity.clear();
     if (!batch.compared.empty())

@@ -87,7 +87,7 @@ class StandInShards {
     executor_ = std::make_unique<RankExecutor>(
         *links_[0],
         RankExecutorOptions{
-            .slots = options.limits.max_sequences, .block_bytes = 1, .divides_layers = true});
+            .slots = options.limits.max_sequences, .block_bytes = 1, .whole_steps = true});
   }
   ~StandInShards() {
     executor_.reset();

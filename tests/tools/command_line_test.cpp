@@ -243,8 +243,9 @@ TEST(CommandLine, ErrorsSayWhatToDoInstead) {
         {{"perplexity"}, "missing option --file FILE"},
         {{"info", "--kv", "q3"}, "--kv: unknown value 'q3'; use f16 or q8_0"},
         {{"run", "-ngl", "99", "x"},
-         "-ngl: Hearth always runs the whole model on one device; choose it with -d (see hearth "
-         "devices)"},
+         "-ngl: Hearth runs the whole model on one device; choose it with -d (see hearth devices), "
+         "or "
+         "several with --devices"},
         {{"serve", "-np", "4"}, "--max-seqs"},
         {{"chat", "-t", "8"}, "no threads to set"},
         {{"run"},

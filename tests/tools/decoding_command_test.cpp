@@ -97,5 +97,25 @@ TEST(DecodingCommand, SpeculationDoesNotChangeTheText) {
   EXPECT_EQ(drawn({"--speculate", "draft"}), drawn({})) << "sampled text, too";
 }
 
+TEST(DecodingCommand, ADraftModelWithAnotherVocabularyIsRefused) {
+  EXPECT_THAT(decoding_fault({"--speculate", "draft", "--draft-model",
+                              HEARTH_SOURCE_DIR "/tests/models/golden/llama"}),
+              HasSubstr("llama cannot draft for hearth-tiny-Q8_0: its vocabulary has"));
+}
+
+TEST(DecodingCommand, ContradictionsAreRefusedInOneLine) {
+  EXPECT_THAT(decoding_fault({"--beams", "2", "--temp", "0.7"}), HasSubstr("--temp"));
+  EXPECT_THAT(decoding_fault({"--beams", "2", "--speculate", "ngram"}), HasSubstr("--speculate"));
+  EXPECT_THAT(decoding_fault({"--beams", "17"}), HasSubstr("between 1 and 16"));
+  EXPECT_THAT(decoding_fault({"--best", "2"}), HasSubstr("only works with --beams"));
+  EXPECT_THAT(decoding_fault({"--draft-model", "x.gguf"}), HasSubstr("needs --speculate draft"));
+  EXPECT_THAT(decoding_fault({"--penalty-alpha", "0.6"}), HasSubstr("only works with --top-k"));
+  EXPECT_THAT(decoding_fault({"--penalty-alpha", "0.6", "--top-k", "4", "--temp", "0.7"}),
+              HasSubstr("--temp"));
+  EXPECT_THAT(decoding_fault({"--penalty-alpha", "0.6", "--top-k", "4", "--speculate", "ngram"}),
+              HasSubstr("--speculate"));
+  EXPECT_THAT(decoding_fault({"--cd-beta", "0.5"}), HasSubstr("only works with --amateur"));
+}
+
 }  // namespace
 }  // namespace hearth::testing

@@ -56,7 +56,7 @@ TEST(LessonCommand, TakesThePredictionFromAPipe) {
   EXPECT_THAT(lesson({"why-batch", "--simulate"}, "c\n").out,
               HasSubstr("Your prediction was right."));
   EXPECT_THAT(lesson({"why-batch", "--simulate"}, "D\n").out, HasSubstr("You predicted d,"));
-  // Nothing to read, or nothing that is a choice: the lesson goes on.
+  // Nothing to read, or nothing that is a choice: the lesson continues.
   for (const char* input : {"", "\n", "x\n"}) {
     const Finished result = lesson({"why-batch", "--simulate"}, input);
     EXPECT_EQ(result.exit_code, 0) << result.err;

@@ -57,11 +57,17 @@ TEST(RanksCommand, TheSameTokensOnTwoRanksOfOneProcess) {
   ASSERT_EQ(alone["ids"].size(), 12u);
   EXPECT_EQ(run_on({}, {"--devices", "0,0"})["ids"], alone["ids"]);
   EXPECT_EQ(run_on({}, {"--devices", "0,0", "--split", "tensor"})["ids"], alone["ids"]);
+  EXPECT_EQ(run_on({}, {"--devices", "0,0,0", "--split", "sequence"})["ids"], alone["ids"]);
 }
 
 TEST(RanksCommand, TheSameTokensUnderMpirunByTensor) {
   if (const std::string reason = no_mpi(); !reason.empty()) GTEST_SKIP() << reason;
   EXPECT_EQ(run_on(mpirun(2), {"--split", "tensor"})["ids"], run_on({}, {})["ids"]);
+}
+
+TEST(RanksCommand, TheSameTokensUnderMpirunBySequence) {
+  if (const std::string reason = no_mpi(); !reason.empty()) GTEST_SKIP() << reason;
+  EXPECT_EQ(run_on(mpirun(2), {"--split", "sequence"})["ids"], run_on({}, {})["ids"]);
 }
 
 TEST(RanksCommand, TheSameTokensUnderMpirunWithUnevenLayers) {
@@ -124,6 +130,23 @@ TEST(RanksCommand, InfoPredictsTheMemoryOfEachShare) {
               HasSubstr("share 2 of 2 of every layer"));
 }
 
+// Every rank has all layers, and half of the blocks; only the last one needs the output matrix.
+TEST(RanksCommand, InfoPredictsHowMuchOfTheKvCacheARankHas) {
+  const std::vector<std::string> base{"info", "-m", Serving::kSmallestModel};
+  std::vector<std::string> divided = base;
+  divided.insert(divided.end(), {"--devices", "0,0", "--split", "sequence"});
+  const RankReport alone = hearth_json(base), info = hearth_json(divided);
+  ASSERT_EQ(info["ranks"].size(), 2u);
+  for (const RankReport& rank : info["ranks"]) {
+    EXPECT_TRUE(rank["fits"].get<bool>());
+    EXPECT_EQ(rank["shares_of_kv_cache"].get<uint32_t>(), 2u);
+    EXPECT_EQ(rank["kv_bytes_per_token"].get<uint64_t>() * 2,
+              alone["kv_bytes_per_token"].get<uint64_t>());
+  }
+  EXPECT_EQ(info["ranks"][1]["weight_bytes"], alone["weight_bytes"]);
+  EXPECT_THAT(hearth(divided).out, HasSubstr("share 2 of 2 of the KV cache"));
+}
+
 TEST(RanksCommand, RefusesWhatItCannotDivideByName) {
   const auto error_of = [](std::vector<std::string> more) {
     std::vector<std::string> arguments{"run", "-m", Serving::kSmallestModel, "-p", "Once"};
@@ -134,14 +157,17 @@ TEST(RanksCommand, RefusesWhatItCannotDivideByName) {
   };
   EXPECT_THAT(error_of({"--devices", "0,0", "--split", "tensor", "--layers", "2,2"}),
               HasSubstr("--layers and --split tensor cannot be combined"));
+  EXPECT_THAT(error_of({"--devices", "0,0", "--split", "sequence", "--layers", "2,2"}),
+              HasSubstr("--layers and --split sequence cannot be combined"));
   EXPECT_THAT(error_of({"--devices", "0,0", "--split", "rows"}),
-              HasSubstr("the splits are layers and tensor"));
-  EXPECT_THAT(error_of({"--devices", "0,0", "--split", "sequence"}),
-              HasSubstr("--split sequence is not available"));
+              HasSubstr("use layers, tensor or sequence"));
   EXPECT_THAT(error_of({"--devices", "0,,0"}), HasSubstr("commas between them"));
   EXPECT_THAT(error_of({"--devices", "0,0", "-d", "0"}), HasSubstr("cannot be combined"));
   EXPECT_THAT(error_of({"--layers", "2,2"}), HasSubstr("--layers needs --devices or mpirun"));
   EXPECT_THAT(error_of({"--devices", "0,0", "--penalty-alpha", "0.5", "--top-k", "4"}),
+              HasSubstr("contrastive search is not available"));
+  EXPECT_THAT(error_of({"--devices", "0,0", "--split", "sequence", "--penalty-alpha", "0.5",
+                        "--top-k", "4"}),
               HasSubstr("contrastive search is not available"));
 }
 

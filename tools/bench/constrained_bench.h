@@ -26,7 +26,7 @@ struct ConstrainedTime {
 };
 
 // A grammar of compact JSON texts for the schema, one after the other without end: models with
-// random weights have to go on to any length.
+// random weights have to continue to any length.
 Result<std::shared_ptr<const grammar::Grammar>> compile_endless(std::string_view schema);
 
 // REQUIRES: the session was opened with bench_session_options(), and `bench.batches` has `batch`.

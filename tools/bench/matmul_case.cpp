@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "engine/ops/matmul.h"
+#include "runtime/rounding.h"
 
 namespace hearth {
 
@@ -36,7 +37,7 @@ KernelCase matmul_case(KernelBench& bench, std::string kernel, const MatmulShape
       .flops = 2.0 * shape.rows * static_cast<double>(elements),
       .matrix_units = plan.form == RowForm::kHalves,
       .record = [=, &bench](CommandRecorder& recorder, uint32_t repetition) {
-        const uint64_t start = repetition % matrices * ((matrix_bytes + 255) / 256 * 256);
+        const uint64_t start = repetition % matrices * round_up(matrix_bytes, 256);
         Matmul op{.weight = buffers.weight->slice(start, matrix_bytes),
                   .x = buffers.x->slice(0, uint64_t{shape.rows} * shape.inputs * 4),
                   .y = buffers.y->slice(0, uint64_t{shape.rows} * shape.outputs * 4),

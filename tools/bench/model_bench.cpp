@@ -191,7 +191,7 @@ Cost ModelBench::decode_cost(uint32_t batch) const {
   return cost;
 }
 
-// Work that would take a share of 2 of a device's ceilings in one second takes it two seconds.
+// The time at the ceiling that limits the prompt: the share that it would be of one second.
 double ModelBench::ideal_prompt_seconds() const {
   return ceiling_share(prompt_cost(), 1.0, ceilings_).share;
 }

@@ -72,7 +72,7 @@ void print_ceilings(const DeviceCaps& caps, const Ceilings& ceilings) {
                                                            ceilings.matrix_flops_per_s * 1e-12)
                                              : std::string());
   fmt::print(
-      "of ceiling: the share of the ceiling above that limits the test, and which that is\n\n");
+      "of ceiling: the test's share of the ceiling that limits it, and which ceiling that is\n\n");
 }
 
 void print_kernel_header() {

@@ -43,7 +43,7 @@ SessionOptions search_session_options(SessionOptions options, const ModelBenchOp
   uint32_t most = 1;
   for (const uint32_t batch : bench.batches) most = std::max(most, batch);
   options.context += search.top_k;
-  options.kv_blocks += 2 * most;  // candidates may begin a block that the text does not
+  options.kv_blocks += (1 + search.top_k) * most;  // each candidate has a block of its own
   options.candidate_rows = most * search.top_k;
   return options;
 }

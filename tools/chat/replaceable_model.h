@@ -1,4 +1,4 @@
-// The model that answers in a conversation. It can be replaced by another one, which goes on with
+// The model that answers in a conversation. It can be replaced by another one, which continues with
 // the same conversation.
 #pragma once
 

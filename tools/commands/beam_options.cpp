@@ -54,8 +54,8 @@ void BeamOptionsGroup::declare(Options& options) {
       .advanced();
   options
       .add("--early-stopping WORD", &early_stopping_,
-           "With --beams, when N texts are finished: on stops, off stops if no other text is "
-           "better so far, never stops if none can become better")
+           "With --beams: end with N finished texts (on), if no other scores better so far (off), "
+           "or if none can score better (never)")
       .one_of({"off", "on", "never"})
       .needs(beams)
       .advanced();

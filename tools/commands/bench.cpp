@@ -100,7 +100,7 @@ class BenchCommand : public Command {
     options
         .add("--link", &link_,
              "Time the link between two ranks instead, and say whether dividing the model pays; "
-             "also under mpirun. With --devices: what each step's way from rank to rank costs")
+             "also under mpirun. With --devices, also what passing a step between ranks costs")
         .excludes(kernels)
         .advanced();
     options

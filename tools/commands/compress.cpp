@@ -59,11 +59,12 @@ class CompressCommand : public Command {
         "--ratio R", &options_.ratio, "Share of the text's tokens to keep, above 0 and at most 1");
     options
         .add("--question-ratio R", &options_.question_ratio,
-             "The same for the question; 1 keeps it")
+             "Share of the question's tokens to keep; 1 keeps all of it")
         .advanced();
     options
         .add("--unit WORD", &unit_,
-             "What is kept or dropped as a whole; questions, instructions, code and numbers stay")
+             "What to keep or drop as a whole. Questions, instructions, code and numbers always "
+             "stay")
         .one_of({"token", "phrase", "sentence"});
     options.add("--min-tokens N", &options_.min_tokens, "Leave a text with fewer tokens as it is");
     const Option& summarise = options.add(
@@ -76,8 +77,9 @@ class CompressCommand : public Command {
         .excludes(kept_share)
         .excludes(summarise);
     options.group("Report");
-    options.add("--answer TEXT", &answer_,
-                "The answer whose likelihood is compared; without it, one that the model gives");
+    options.add(
+        "--answer TEXT", &answer_,
+        "Report how likely this answer is after each prompt; without it, the model's own answer");
     options.add("--chat", &chat_, "Measure the text as a chat message");
     add_json_option(options, &json_);
     model_.declare(options);

@@ -34,9 +34,10 @@ class DashCommand : public Command {
     options.example("hearth dash --demo --lesson paging");
     options.example("hearth dash --demo --compare static,continuous");
     options.group("What to show");
-    options.add("--demo", &options_.demo, "A real scheduler on a simulated device; needs no model");
+    options.add("--demo", &options_.demo,
+                "Run the real scheduler on a simulated device; needs no model");
     options.add("--connect URL", &options_.connect,
-                "A running hearth serve, such as http://host:8080");
+                "Show a running hearth serve, such as http://host:8080");
     options.add("--api-key KEY", &options_.api_key,
                 "API key of that server; $HEARTH_API_KEY is also read");
     options
@@ -48,18 +49,18 @@ class DashCommand : public Command {
         });
     options
         .add("--compare A,B", &compare_,
-             "The same requests under two policies, as in static,continuous, or two values of a "
-             "switch, as in kv=reserve,kv=on-demand")
+             "Run the same requests under two policies, as in static,continuous, or two values of "
+             "a switch, as in kv=reserve,kv=on-demand")
         .check([](const std::string& text) {
           const Result<PolicyPair> pair = parse_comparison(text);
           return pair.ok() ? std::string() : pair.error().message;
         });
     options
         .add("--requests TRACE", &options_.compared_requests,
-             "The requests of --compare, as hearth replay takes them")
+             "The requests for --compare: a trace, as for hearth replay")
         .needs(options.at("--compare"));
     options.add("--recording FILE", &recording_,
-                "Steps that the dashboard has recorded, without an engine");
+                "Show steps that the dashboard recorded, without an engine");
     options.add("--max-seqs N", &model_.session.max_sequences, "Maximum sequences in a batch")
         .range(1, 4096);
     options.group("Window");
@@ -67,13 +68,19 @@ class DashCommand : public Command {
         .range(200, 16384);
     options.add("--height N", &options_.window.height, "Height in pixels; by default what fits")
         .range(150, 16384);
+    options
+        .add("--scale X", &options_.window.scale,
+             "Pixels per point, 0.5 to 4; by default the display's scale, or what its size needs")
+        .range(0.5, 4)
+        .advanced();
     options.add("--zoom X", &options_.zoom, "Size of text and panels, 0.75 to 2").range(0.75, 2);
     options
         .add("--view NAME", &options_.view,
-             "simple (the chat), engine (all panels) or class (for a projector)")
+             "What the window shows: simple (the chat), engine (all panels) or class (for a "
+             "projector)")
         .check([](const std::string& name) {
           const bool known = name == "simple" || name == "engine" || name == "class";
-          return known ? std::string() : "there are simple, engine and class";
+          return known ? std::string() : "use simple, engine or class";
         });
     options.add("--dark,!--light", &options_.dark, "Colours; by default as last time");
     options.add("--fps X", &options_.frames_per_s, "Frame rate limit")
@@ -120,8 +127,7 @@ class DashCommand : public Command {
       HEARTH_ASSIGN(ViewHistory history, read_recording(recording_));
       options_.recording = std::make_shared<ViewHistory>(std::move(history));
     }
-    if (const char* key = std::getenv("HEARTH_API_KEY");
-        options_.api_key.empty() && key != nullptr)
+    if (const char* key = std::getenv("HEARTH_API_KEY"); options_.api_key.empty() && key != nullptr)
       options_.api_key = key;
     options_.state_folder = state_ == "none" ? std::filesystem::path()
                             : state_.empty() ? default_state_folder()

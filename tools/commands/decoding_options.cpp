@@ -29,26 +29,24 @@ constexpr const char* kNotWithContrastiveSearch[] = {"--temp",
 
 void DecodingOptionsGroup::declare(Options& options) {
   options.group("Contrastive search and guidance");
-  Option& search =
-      options
-          .add("--penalty-alpha A", &choices_.penalty_alpha,
-               "With --top-k K: of the K most likely tokens, take the one with the best balance of "
-               "probability and being unlike the text so far, which counts A")
-          .range(0, 1)
-          .needs(options.at("--top-k"))
-          .advanced();
+  Option& search = options
+                       .add("--penalty-alpha A", &choices_.penalty_alpha,
+                            "Contrastive search: of the --top-k most likely tokens, take one that "
+                            "is likely and unlike the text so far; A weighs being unlike")
+                       .range(0, 1)
+                       .needs(options.at("--top-k"))
+                       .advanced();
   for (const char* name : kNotWithContrastiveSearch)
     if (options.has(name)) search.excludes(options.at(name));
-  Option& guidance =
-      options
-          .add("--guidance SCALE", &choices_.guidance_scale,
-               "Steer away from the negative prompt: more than 1 makes tokens less likely that "
-               "it makes likely; 1 does nothing")
-          .alias("--cfg-scale")
-          .range(0, 100)
-          .excludes(options.at("--amateur"))
-          .excludes(search)
-          .advanced();
+  Option& guidance = options
+                         .add("--guidance SCALE", &choices_.guidance_scale,
+                              "Steer away from the negative prompt: above 1, tokens that it makes "
+                              "likely become less likely; 1 does nothing")
+                         .alias("--cfg-scale")
+                         .range(0, 100)
+                         .excludes(options.at("--amateur"))
+                         .excludes(search)
+                         .advanced();
   if (options.has("--beams")) guidance.excludes(options.at("--beams"));
   options
       .add("--negative-prompt TEXT", &choices_.negative_prompt,

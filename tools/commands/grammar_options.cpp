@@ -11,17 +11,20 @@ void GrammarOptionsGroup::declare(Options& options) {
   const Option& schema_option =
       options.add("--json-schema FILE", &schema, "Write JSON that satisfies this JSON schema")
           .check(check_file_name);
-  const Option& grammar_option = options
-                                     .add("--grammar FILE", &grammar,
-                                          "Write what this grammar in GBNF or Lark's format allows")
-                                     .check(check_file_name)
-                                     .excludes(schema_option);
-  regex_option_ = &options.add("--regex PATTERN", &regex, "Write a text that matches as a whole")
-                       .excludes(schema_option)
-                       .excludes(grammar_option);
+  const Option& grammar_option =
+      options
+          .add("--grammar FILE", &grammar,
+               "Write only what this grammar allows (GBNF or Lark's format)")
+          .check(check_file_name)
+          .excludes(schema_option);
+  regex_option_ =
+      &options.add("--regex PATTERN", &regex, "Write a text that matches this regular expression")
+           .excludes(schema_option)
+           .excludes(grammar_option);
   options
       .add("--json-whitespace N", &whitespace,
-           "With --json-schema: most white space characters in a row between the parts of the JSON")
+           "With --json-schema: allow up to N white space characters in a row between the parts of "
+           "the JSON")
       .range(0, 8)
       .needs(schema_option)
       .advanced();

@@ -54,7 +54,7 @@ class LessonCommand : public Command {
     options.exactly_one({&name, &list}, "give the name of a lesson; --list shows all");
     options
         .add("--answer LETTER", &answer_,
-             "Your prediction, instead of being asked; without a terminal nobody is asked")
+             "Your prediction; without it you are asked, if there is a terminal")
         .needs(name)
         .check([](const std::string& text) {
           return text.size() == 1 && text[0] >= 'a' && text[0] <= 'z' ? "" : "give one letter";
@@ -108,8 +108,8 @@ class LessonCommand : public Command {
         fmt::format("--answer {}: the choices are {}", in_quotes(answer_), lesson_letters(lesson)));
   }
 
-  // Asks until the answer is one of the choices or empty; 0: none. Without a terminal it takes what
-  // a pipe or a file has to say, and does not wait for a pipe that says nothing.
+  // Asks until the answer is one of the choices or empty; 0: none. Without a terminal it reads a
+  // pipe or a file, and does not wait for a pipe that stays empty.
   static char ask(const Lesson& lesson) {
     const bool terminal = isatty(STDIN_FILENO) != 0;
     constexpr int kPipeMilliseconds = 500;

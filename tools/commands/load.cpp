@@ -34,7 +34,7 @@ class LoadCommand : public Command {
  public:
   LoadCommand()
       : Command(CommandGroup::kMeasure, "load",
-                "Drive a server with a request trace and measure what clients see") {}
+                "Send a request trace to a server and measure what its clients see") {}
 
   void declare(Options& options) override {
     constexpr double kPositive = std::numeric_limits<double>::min();
@@ -63,15 +63,15 @@ class LoadCommand : public Command {
     const Option& clients =
         options
             .add("--clients LIST", &clients_,
-                 "Closed loop: N clients, each of which waits for its answer before it asks again; "
-                 "several, as in 8,64, run one after the other")
+                 "Closed loop: N clients, each of which waits for its answer before it sends the "
+                 "next request; several numbers, as in 8,64, run one after the other")
             .separator(',')
             .range(1, 100'000);
     options
         .add("--rate LIST", &rates_,
-             "Open loop: requests arrive at random, R per second on average; several run one after "
-             "the other. Without --clients and --rate, they arrive when the trace says, or if it "
-             "does not say, from 16 clients")
+             "Open loop: requests arrive at random, R per second on average; several rates run one "
+             "after the other. Without --clients and --rate, requests arrive at the trace's times; "
+             "if it has none, 16 clients send them")
         .separator(',')
         .check([](const std::string& text) {
           const double rate = parse_number<double>(text).value_or(0);
@@ -86,12 +86,13 @@ class LoadCommand : public Command {
     options.add("--length-scale X", &length_scale_, "Multiply all lengths by X")
         .range(kPositive, 1e9)
         .advanced();
-    seed_option_ = &options.add("--seed N", &seed_,
-                                "Makes arrivals and prompts the same each time. Without it only "
-                                "arrivals are: prompts are new, so that a prefix cache does not "
-                                "know them");
-    options.add("--retries N", &settings_.retries,
-                "How often a request that gets 429 or 503 is sent again, when Retry-After says");
+    seed_option_ =
+        &options.add("--seed N", &seed_,
+                     "Seed of arrivals and prompts, which makes runs the same. Without it, "
+                     "prompts are new each time, so that no prefix cache has them");
+    options.add(
+        "--retries N", &settings_.retries,
+        "How often to send a request again that gets 429 or 503, after the time in Retry-After");
     options.add("--timeout S", &settings_.timeout_seconds, "Seconds per request")
         .range(kPositive, 1e6)
         .advanced();
@@ -103,16 +104,18 @@ class LoadCommand : public Command {
         .one_of({"completions", "chat"});
     options
         .add("--prompt-as FORM", &form_,
-             "How prompts are sent; text has about the right length. By default ids, if the server "
-             "takes them")
+             "How prompts are sent: as token ids, or as text, whose length is only about right. "
+             "Without it, ids if the server takes them")
         .one_of({"ids", "text"});
     options.check([this] {
-      return endpoint_ == "chat" && form_ == "ids" ? "--endpoint chat takes no --prompt-as ids"
-                                                   : std::string();
+      return endpoint_ == "chat" && form_ == "ids"
+                 ? "--endpoint chat cannot be combined with --prompt-as ids"
+                 : std::string();
     });
     options.group("Output");
     options
-        .add("--slo GOAL", &goal_text_, "Goal in seconds: requests that meet it count as goodput")
+        .add("--slo GOAL", &goal_text_,
+             "Service-level objective in seconds: requests that meet it count as goodput")
         .check([](const std::string& text) {
           const Result<ServiceGoal> goal = parse_service_goal(text);
           return goal.ok() ? std::string() : goal.error().message;
@@ -155,7 +158,7 @@ class LoadCommand : public Command {
     double rate = 0;  // 0: the trace's own times
   };
 
-  // Whether to go on: Ctrl-C ends the load with the numbers so far.
+  // False after Ctrl-C, which ends the load with the numbers so far.
   bool go_on() {
     if (take_interrupt()) interrupted_ = true;
     return !interrupted_;
@@ -231,7 +234,7 @@ class LoadCommand : public Command {
       text += fmt::format("; {} of them cut to {} tokens", clipped_, *target_.context);
     text += '\n';
     if (!target_.ignore_eos)
-      text += "The server takes no ignore_eos, so answers may be shorter than the trace says.\n";
+      text += "The server refuses ignore_eos, so answers may be shorter than the trace says.\n";
     return text;
   }
 

@@ -44,7 +44,7 @@ void ModelOptionsGroup::declare(Options& options) {
                .advanced();
   options
       .add("--deterministic", &session.deterministic,
-           "Give a sequence the same tokens whatever else is in the batch")
+           "Make results independent of what else is in the batch, to the last bit")
       .advanced();
   options
       .add("--special-in-messages", &session.special_in_messages,
@@ -92,7 +92,7 @@ void ModelOptionsGroup::declare_speculation(Options& options) {
   options
       .add("--ngram-shared TOKENS", &session.speculation.shared_tokens,
            "With --speculate ngram or auto: also guess from the last TOKENS tokens of other "
-           "requests' answers, on a server only those to the same API key; 0: off")
+           "requests' answers (on a server, of those with the same API key); 0 is off")
       .range(0, kMostSharedTokens)
       .advanced();
   options
@@ -119,6 +119,7 @@ SessionOptions ModelOptionsGroup::session_options() const {
   if (!policy_taken_) options.policy = before_switches(options.policy);
   read_ranks(devices_, layers_, options.ranks);
   if (split_ == "tensor") options.ranks.split = RankSplit::kTensor;
+  if (split_ == "sequence") options.ranks.split = RankSplit::kSequence;
   if (options.ranks.devices.size() == 1) {
     options.device = options.ranks.devices.front();
     options.ranks.devices.clear();

@@ -37,7 +37,9 @@ class QuantizeCommand : public Command {
     options.add("TYPE", &type_, "One of " + quantize_type_names())
         .required()
         .check([](const std::string& name) {
-          return find_quantize_type(name) ? "" : "no type " + name + ": " + quantize_type_names();
+          return find_quantize_type(name)
+                     ? ""
+                     : "unknown type '" + name + "'; use one of " + quantize_type_names();
         });
     options.add("--force", &force_, "Overwrite OUT if it exists");
     options.add("--threads N", &threads_, "CPU threads to use").range(1, 1024);

@@ -27,12 +27,18 @@ namespace {
 Result<std::vector<ModelShare>> model_shares(const ModelFile& file, const RankOptions& ranks,
                                              const SplitRequest& request) {
   std::vector<ModelShare> shares(ranks.count());
+  const auto layers = static_cast<uint32_t>(request.layer_bytes.size());
   if (ranks.split == RankSplit::kTensor) {
     HEARTH_TRY(check_shards(file, ranks.count()));
-    const auto layers = static_cast<uint32_t>(request.layer_bytes.size());
     for (uint32_t rank = 0; rank < ranks.count(); ++rank)
       shares[rank] = {.held = {.first = 0, .last = layers},
                       .shard = {.index = rank, .count = ranks.count()}};
+    return shares;
+  }
+  if (ranks.split == RankSplit::kSequence) {
+    for (uint32_t rank = 0; rank < ranks.count(); ++rank)
+      shares[rank] = {.held = {.first = 0, .last = layers},
+                      .deal = {.rank = rank, .ranks = ranks.count()}};
     return shares;
   }
   HEARTH_ASSIGN(const std::vector<LayerRange> ranges, split_layers(request));
@@ -66,12 +72,18 @@ Result<RankStepTime> rank_step_time(const ModelFile& file, KvFormat kv,
   RankStepTime time{.sequences = sequences,
                     .tokens = tokens,
                     .hand_overs = static_cast<uint32_t>(ranks.size()),
-                    .at_once = ranks.front().share.shard.is_divided()};
-  // They meet after the embedding, twice per layer, and for the logits.
-  if (time.at_once) time.hand_overs = 2 + 2 * ranks.front().share.held.last;
+                    .at_once = false};
+  const ModelShare& first = ranks.front().share;
+  time.at_once = first.shard.is_divided() || first.deal.is_divided();
+  // They meet after the embedding, twice per layer, and for the logits; or once per layer, to merge
+  // their attention.
+  if (first.shard.is_divided()) time.hand_overs = 2 + 2 * first.held.last;
+  if (first.deal.is_divided()) time.hand_overs = first.held.last;
   for (const RankFacts& rank : ranks) {
-    HEARTH_ASSIGN(const ModelPlan plan, plan_model(file, rank.share.held, rank.share.shard));
-    const Cost cost = whole_step_cost(plan, file, kv, bench_step(sequences, tokens, 1));
+    const auto& [held, shard, deal] = rank.share;
+    HEARTH_ASSIGN(const ModelPlan plan, plan_model(file, held, shard, deal));
+    const Cost cost =
+        whole_step_cost(plan, file, kv, bench_step(sequences, tokens / deal.ranks, 1));
     // Work that takes a share of 2 of a device's ceilings in one second takes it two seconds.
     time.rank_seconds.push_back(ceiling_share(cost, 1.0, rank.ceilings).share);
   }
@@ -105,6 +117,7 @@ Result<std::vector<RankFacts>> rank_facts(const ModelFile& file, const SessionOp
   for (size_t rank = 0; rank < shares.size(); ++rank) {
     const RankTask task{.held = shares[rank].held,
                         .shard = shares[rank].shard,
+                        .deal = shares[rank].deal,
                         .context = options.context,
                         .kv_blocks = options.kv_blocks};
     RankFacts facts{.device = devices[rank]->name,
@@ -140,7 +153,7 @@ void print_ranks(const std::vector<RankFacts>& ranks, const std::vector<RankStep
   fmt::print(
       "   a decode step at the rates measured on these devices, with {:.2f} ms for each time that "
       "ranks {}; real steps take longer:\n",
-      kHandOverSeconds * 1e3, steps.front().at_once ? "add up rows" : "hand over rows or ids");
+      kHandOverSeconds * 1e3, steps.front().at_once ? "meet" : "hand over rows or ids");
   for (const RankStepTime& step : steps) {
     std::string each;
     for (const double seconds : step.rank_seconds)
@@ -164,6 +177,7 @@ nlohmann::json to_json(const std::vector<RankFacts>& ranks) {
                     {"first_layer", share.held.first},
                     {"layers", share.held.last - share.held.first},
                     {"shares_of_layers", share.shard.count},
+                    {"shares_of_kv_cache", share.deal.ranks},
                     {"weight_bytes", room.weight_bytes},
                     {"activation_bytes", room.activation_bytes},
                     {"kv_bytes_per_token", room.kv_bytes_per_block / kTokensPerBlock},

@@ -15,8 +15,8 @@ namespace hearth {
 
 // How long a decode step takes at best: each rank reads its layers' weights and KV cache, and
 // computes, at the rates that were measured on its device just now; one rank after the other, with
-// kHandOverSeconds from each to the next and back to the first. Ranks that divide every layer
-// compute at the same time, and it takes them as long to add up their rows.
+// kHandOverSeconds from each to the next and back to the first. Ranks that meet within a step
+// compute at the same time, and it takes them as long to meet.
 struct RankStepTime {
   uint32_t sequences = 0, tokens = 0;  // tokens: that each sequence has
   uint32_t hand_overs = 0;

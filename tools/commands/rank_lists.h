@@ -1,4 +1,4 @@
-// What --devices and --layers say.
+// Reads the values of --devices and --layers.
 #pragma once
 
 #include <string>

@@ -42,10 +42,8 @@ std::string problem_with_layers(const std::string& layers) {
 }
 
 std::string problem_with_split(const std::string& split) {
-  if (split == "layers" || split == "tensor") return {};
-  if (split == "sequence")
-    return "--split sequence is not available; --split layers and --split tensor are";
-  return "the splits are layers and tensor";
+  if (split == "layers" || split == "tensor" || split == "sequence") return {};
+  return "use layers, tensor or sequence";
 }
 
 void read_ranks(const std::string& devices, const std::string& layers, RankOptions& ranks) {
@@ -60,17 +58,19 @@ void ModelOptionsGroup::declare_ranks(Options& options) {
   options
       .add("--devices LIST", &devices_, "Divide the model over these devices, such as 0,1 or 0,0")
       .check(problem_with_devices);
-  options.add("--split KIND", &split_, "Divide the list of layers, or (tensor) each layer")
+  options
+      .add("--split KIND", &split_,
+           "Split by layers, within every layer (tensor), or only the KV cache (sequence)")
       .check(problem_with_split)
       .advanced();
   options
       .add("--layers LIST", &layers_,
-           "Layers of each device, such as 20,12; by default, by their free memory")
+           "Layers of each device, such as 20,12; by default by free memory")
       .check(problem_with_layers)
       .advanced();
   options
       .add("--parts N", &session.ranks.parts,
-           "Parts of a large step that ranks overlap; 0: as suits the devices")
+           "Parts of a large step that ranks run at the same time; 0 chooses")
       .range(0, 64)
       .advanced();
 }
@@ -89,7 +89,7 @@ Status ModelOptionsGroup::add_ranks(SessionOptions& options) const {
   if (!layers_.empty() && !options.ranks.several())
     return invalid("--layers needs --devices or mpirun");
   if (!layers_.empty() && options.ranks.split != RankSplit::kLayers)
-    return invalid("--layers and --split tensor cannot be combined");
+    return invalid(fmt::format("--layers and --split {} cannot be combined", split_));
   return {};
 }
 

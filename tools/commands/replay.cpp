@@ -50,7 +50,8 @@ class ReplayCommand : public Command {
   void declare(Options& options) override {
     constexpr double kPositive = std::numeric_limits<double>::min();
     options.example("hearth replay synthetic:rate=4,n=100 --compare static,continuous");
-    options.example("hearth replay synthetic:rate=40,n=200 --compare static,continuous --simulate");
+    options.example(
+        "hearth replay synthetic:rate=40,n=200,gen=8..120 --compare static,continuous --simulate");
     options.example(
         "hearth replay synthetic:n=64 --compare continuous,continuous+preemption=swap --kv-blocks "
         "64");
@@ -91,8 +92,8 @@ class ReplayCommand : public Command {
     options.group("Output");
     options
         .add("--slo GOAL", &goal_text_,
-             "Goal in seconds: requests that meet it count as goodput, and the best point of "
-             "--sweep meets it at p99")
+             "Service-level objective in seconds, which goodput counts and the best point of "
+             "--sweep meets at p99")
         .check(check_with(parse_service_goal));
     options
         .add("--price MONEY", &price_text_,

@@ -140,7 +140,7 @@ class RunCommand : public Command {
   }
 
  private:
-  // The words of the command line that are no options, before anything is loaded. People who come
+  // Checks the words of the command line that are no options, before loading. People who come
   // from Ollama write "hearth run MODEL PROMPT".
   std::string problem_with_words() const {
     if (words_.empty()) return {};
@@ -166,7 +166,7 @@ class RunCommand : public Command {
       return {};
     }
     HEARTH_ASSIGN(prompt_, from_input ? read_standard_input() : read_text_file(file_));
-    // The end of the last line is the file's, not the text's.
+    // The line break at the end of a file is not part of the prompt.
     if (prompt_.ends_with('\n')) prompt_.pop_back();
     return {};
   }

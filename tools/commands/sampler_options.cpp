@@ -41,23 +41,24 @@ void SamplerOptionsGroup::declare(Options& options) {
   number("--epsilon-cutoff N", set.epsilon_cutoff, "Drop tokens less likely than N * 0.0001", 0,
          10000);
   number("--eta-cutoff N", set.eta_cutoff,
-         "The same with a lower threshold where many tokens are likely", 0, 10000);
+         "As --epsilon-cutoff, but lower where many tokens are likely", 0, 10000);
   number("--xtc-probability P", set.xtc_probability,
-         "How often to drop all tokens above --xtc-threshold but the least likely of them", 0, 1);
+         "Probability of dropping all tokens above --xtc-threshold but the least likely of them", 0,
+         1);
   number("--xtc-threshold P", set.xtc_threshold,
          "Probability above which XTC drops tokens (default: 0.1); above 0.5 is off", 0, 1);
   number("--dynatemp-range X", set.dynatemp_range,
-         "Temperatures from --temp less X to --temp plus X, higher where many tokens are likely", 0,
+         "Vary the temperature by up to X around --temp, higher where many tokens are likely", 0,
          1e6);
   number("--dynatemp-exp X", set.dynatemp_exponent,
          "How the dynamic temperature grows with the entropy (default: 1)", 0.01, 100);
   number("--smoothing-factor X", set.smoothing_factor,
-         "Make likely tokens more alike and unlikely ones less likely; 0 is off", 0, 100);
-  number("--smoothing-curve X", set.smoothing_curve, "How steeply smoothing falls off (default: 1)",
-         1, 3);
+         "Bring likely tokens closer together and lower unlikely ones; 0 is off", 0, 100);
+  number("--smoothing-curve X", set.smoothing_curve,
+         "How steeply smoothing lowers unlikely tokens (default: 1)", 1, 3);
   options
       .add("--mirostat N", &set.mirostat,
-           "2 keeps the surprise of the text near --mirostat-ent, instead of all other samplers "
+           "2 keeps the surprise of the text near --mirostat-ent and replaces all other samplers "
            "that drop tokens; 0 is off")
       .check([](const std::string& value) {
         return value == "0" || value == "2" ? "" : "must be 0 or 2";

@@ -41,8 +41,8 @@ std::string check_key(const std::string& key) {
   return key.empty() ? "the key is empty" : "";
 }
 
-// A rank is lost, and with it the engine. Clients have heard so, and can still ask /health; then
-// whoever started the server may start it again.
+// A rank is lost, and with it the engine. Clients get errors and can still ask /health for three
+// seconds; then the server ends, so that a supervisor can start it again.
 void end_soon(const std::string& reason) {
   log_line(reason + "; the server ends in 3 s");
   std::thread([] {
@@ -86,7 +86,8 @@ Result<ServedModel::Embedding> embedding(const Session& session) {
 class ServeCommand : public Command {
  public:
   ServeCommand()
-      : Command(CommandGroup::kServe, "serve", "Serve a model over HTTP with OpenAI's API") {
+      : Command(CommandGroup::kServe, "serve",
+                "Serve a model over HTTP, as OpenAI, Anthropic and Ollama do") {
     model_.session.max_sequences = 64;
     model_.session.scored_rows = kScoredRows;
     model_.session.prepare_steps = true;
@@ -185,7 +186,7 @@ class ServeCommand : public Command {
     HEARTH_TRY(add_keys());
     if (server_.control && server_.api_keys.empty())
       return Error{ErrorKind::kInvalid,
-                   "--control needs an API key, because anybody could pause the server otherwise: "
+                   "--control needs an API key, because anyone could pause the server otherwise: "
                    "add --api-key"};
     for (std::string& name : machine_names()) server_.allowed_hosts.push_back(std::move(name));
     std::string label;
@@ -235,8 +236,8 @@ class ServeCommand : public Command {
                            events->replay_endpoint()));
     if (const PreparationProgress kernels = model.preparation(); !kernels.done)
       log_line(
-          fmt::format("{} kernels are compiled; others follow in the background, and steps "
-                      "run slower until then",
+          fmt::format("compiling kernels in the background, {} so far; requests are slower until "
+                      "they are done",
                       kernels.ready));
     signals.wait();
     log_line(fmt::format(

@@ -135,7 +135,7 @@ size_t take_body(char* bytes, size_t size, size_t count, void* user) {
   return transfer.stopped ? 0 : piece.size();
 }
 
-// A server without TLS waits for the rest of what it takes for a request.
+// A server without TLS takes the first bytes for a request and waits for more.
 TransferEnd no_answer(CURL* easy) {
   const char* url = nullptr;
   curl_off_t encrypted = 0;  // microseconds until then, 0 if it did not happen
@@ -288,7 +288,7 @@ class HttpTransfers::Implementation {
     curl_easy_setopt(easy, CURLOPT_TCP_KEEPIDLE, 15L);
     curl_easy_setopt(easy, CURLOPT_TCP_KEEPINTVL, 5L);
 #if LIBCURL_VERSION_NUM >= 0x075700
-    curl_easy_setopt(easy, CURLOPT_QUICK_EXIT, 1L);  // a name being resolved holds up nobody
+    curl_easy_setopt(easy, CURLOPT_QUICK_EXIT, 1L);  // do not wait for a name being resolved
 #endif
     if (request.server.is_loopback()) curl_easy_setopt(easy, CURLOPT_PROXY, "");
     // As OpenSSL's own programs do.

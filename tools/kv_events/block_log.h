@@ -1,4 +1,4 @@
-// Events of the prefix cache on their way from the engine thread to whoever publishes them: a
+// Events of the prefix cache on their way from the engine thread to the publisher's thread: a
 // bounded queue that the writer never waits for.
 //
 // If the reader falls so far behind that the queue is full, everything in it is replaced by one
@@ -53,7 +53,7 @@ class BlockLog : public BlockObserver {
  private:
   void push(const BlockEvent& event);
 
-  const BlockHash root_ = root_hash(0);  // the parent of first blocks that everybody may share
+  const BlockHash root_ = root_hash(0);  // the parent of first blocks of requests without a salt
   const int descriptor_;
   mutable std::mutex mutex_;
   std::vector<BlockEvent> ring_;

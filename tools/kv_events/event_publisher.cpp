@@ -169,7 +169,7 @@ class EventPublisher::Implementation {
       if (taken_.empty()) return;
       std::vector<uint8_t> bytes = encode_batch(taken_, options_.encoding, unix_time());
       const uint64_t sequence = next_++;
-      // Whoever misses it can ask for it.
+      // A subscriber that misses it can ask for it.
       [[maybe_unused]] const bool sent = send_frame(events_.get(), topic_, true) &&
                                          send_frame(events_.get(), to_bytes(sequence), true) &&
                                          send_frame(events_.get(), bytes, false);

@@ -3,10 +3,10 @@
 // to the log, and a subscriber that is too slow misses batches.
 //
 // A message on the PUB socket has three frames: the topic, the batch's sequence number (8 bytes,
-// big-endian, from 0), and the batch (event_batch.h). Whoever notices a gap asks the ROUTER socket
-// for everything from a number on: an empty frame and the number. The answer is one message per
-// batch that is still kept, each with an empty frame, its number and the batch; then one with an
-// empty frame, the number -1 and an empty batch.
+// big-endian, from 0), and the batch (event_batch.h). After a gap, a subscriber asks the ROUTER
+// socket for everything from a number on: an empty frame and the number. The answer is one message
+// per batch that is still kept, each with an empty frame, its number and the batch; then one with
+// an empty frame, the number -1 and an empty batch.
 #pragma once
 
 #include <cstddef>

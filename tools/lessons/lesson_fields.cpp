@@ -37,7 +37,7 @@ void add_text_line(std::string& value, std::string_view line, bool after_blank) 
   value += line.substr(0, line.find_last_not_of(kBlanks) + 1);
 }
 
-// "choice a: below 1.2: hardly" begins a field. An empty reason means that it is one.
+// "choice a: below 1.2: hardly" begins a field. Returns why a line does not, or nothing.
 std::string begin_field(std::string_view line, LessonField& field) {
   const size_t colon = line.find(':');
   if (colon == std::string_view::npos)

@@ -40,9 +40,10 @@ Result<Lesson> find_lesson(const std::string& name) {
     if (file.name == name) return parse_lesson(file.text, name);
     names.emplace_back(file.name);
   }
+  const std::string meant = did_you_mean(near_words(name, names));
   return Error{ErrorKind::kNotFound,
-               fmt::format("there is no lesson {}{}; hearth lesson --list shows all",
-                           in_quotes(name), did_you_mean(near_words(name, names)))};
+               fmt::format("there is no lesson {}{} hearth lesson --list shows all",
+                           in_quotes(name), meant.empty() ? ";" : meant)};
 }
 
 }  // namespace hearth

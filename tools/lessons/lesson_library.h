@@ -18,7 +18,7 @@ struct LessonFile {
 // As the build found them, by name.
 std::span<const LessonFile> lesson_files();
 
-// Reads all of them, in the order that they say. They all parse; a test looks.
+// Reads all of them, in the order that they give. All can be parsed, as a test checks.
 Result<std::vector<Lesson>> all_lessons();
 
 // The lesson of that name, or a file: a name that ends in ".txt" or has a '/' is a path. An error

@@ -49,7 +49,7 @@ std::span<const std::string_view> best_settings();
 std::optional<double> look_up(const Lesson& lesson, const LessonResults& results,
                               const Measure::Number& number);
 
-// Which choice the measurements make right, and what they say in words.
+// Which choice the measurements make right, and the explanation of it.
 struct LessonAnswer {
   double measured = 0;
   char letter = 'a';

@@ -42,7 +42,7 @@ moved() {
 # has_tests FOLDER: whether FOLDER was configured with the tests.
 has_tests() { grep -qxF 'BUILD_TESTING:BOOL=ON' "$1/CMakeCache.txt" 2>/dev/null; }
 
-# What this machine's tools cannot do is worth a line; the rest of CMake's talk is not.
+# Shows what this machine's tools cannot do, and hides the rest of CMake's output.
 tell_left_out() { sed -n 's/^-- \(.*left out.*\)/hearth: \1/p' "$1" >&2; }
 
 # weigh TEXT: sets weight to roughly how long a build step takes, in tenths of a second on one core.

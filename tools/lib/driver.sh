@@ -43,7 +43,7 @@ verdict_file() {
   printf '%s/drivers/%s\n' "$HEARTH_DEPS" "${sum// /-}"
 }
 
-# driver_verdict: prints system, lavapipe, or nothing where nobody has looked yet. HEARTH_DRIVER
+# driver_verdict: prints system, lavapipe, or nothing if no driver was tried yet. HEARTH_DRIVER
 # decides where it is set.
 driver_verdict() {
   local file

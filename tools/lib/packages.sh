@@ -1,7 +1,7 @@
 # shellcheck shell=bash
 # The packages Hearth is built with: the list, what is missing of it, and apt. Needs common.sh.
 
-# One package a line: NAME  PROOF  WHO  NEED
+# One package per line: NAME  PROOF  WHO  NEED
 #   PROOF  what counts as well as the package, found in the usual places and along PATH, CPATH,
 #          LD_LIBRARY_PATH and CMAKE_PREFIX_PATH: cmd:PROGRAM, header:FILE, library:FILE, layer:FILE
 #   WHO    all, or modern: distributions new enough for cooperative matrices (Debian 13, Ubuntu

@@ -228,6 +228,14 @@ absolute_manifest() {
 # The architecture is part of every recipe: a home folder may serve several machines.
 recipe() { printf '%s, Debian %s, %s' "$2" "$1" "$(dpkg --print-architecture)"; }
 
+# Makes the parts that an old distribution needs and that no package is needed for. It may fail:
+# ensure_parts makes what is missing afterwards, and says what went wrong.
+prefetch_parts() {
+  can_fetch && distribution_is_old || return 0
+  make_part hdr "$(recipe "$tool_suite" 'Vulkan headers, volk, VMA')" &&
+    make_part tools "$(recipe "$tool_suite" 'glslang, SPIRV-Tools')"
+}
+
 # Set-up's share of the prefix. What is needed and cannot be fetched ends set-up; the rest is left
 # out with a line.
 ensure_parts() {
@@ -238,9 +246,7 @@ ensure_parts() {
     return 0
   fi
   if distribution_is_old; then
-    make_part hdr "$(recipe "$tool_suite" 'Vulkan headers, volk, VMA')" ||
-      fetch_failed "$tool_suite"
-    make_part tools "$(recipe "$tool_suite" 'glslang, SPIRV-Tools')" || fetch_failed "$tool_suite"
+    prefetch_parts || fetch_failed "$tool_suite"
     wrap_tools || fetch_failed "$tool_suite"
   else
     drop_part hdr

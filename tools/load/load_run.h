@@ -1,4 +1,4 @@
-// Sends the requests of a trace to a server and takes the times of what comes back. One thread.
+// Sends the requests of a trace to a server and measures the replies. One thread.
 #pragma once
 
 #include <cstdint>
@@ -23,7 +23,7 @@ struct LoadRunSettings {
   uint64_t prompt_seed = 1;
 };
 
-// What became of one request.
+// The outcome of one request.
 struct LoadedRequest {
   enum class State : uint8_t {
     kUnfinished,  // the load was interrupted before it ended, or before it was sent

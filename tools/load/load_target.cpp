@@ -29,7 +29,7 @@ Error refused_by(const LoadedServer& target, const WholeResponse& response) {
     case 401:
     case 403:
       return server_problem(target.server,
-                            fmt::format("the server wants {} API key: pass it with --key or in "
+                            fmt::format("the server requires {} API key: pass it with --key or in "
                                         "$HEARTH_API_KEY{}",
                                         target.key.empty() ? "an" : "another", said));
     case 404:

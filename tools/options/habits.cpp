@@ -15,7 +15,9 @@ struct Habit {
 const Habit kOptions[] = {
     {{"-ngl", "--n-gpu-layers", "--gpu-layers", "-mg", "--main-gpu", "-sm", "--split-mode", "-ts",
       "--tensor-split", "--tensor-parallel-size", "-tp"},
-     "Hearth always runs the whole model on one device; choose it with -d (see hearth devices)"},
+     "Hearth runs the whole model on one device; choose it with -d (see hearth devices), or "
+     "several "
+     "with --devices"},
     {{"-t", "--threads", "-tb", "--threads-batch"},
      "there are no threads to set: Hearth computes on the GPU, or on all cores if there is none"},
     {{"-np", "--parallel", "--max-num-seqs"},

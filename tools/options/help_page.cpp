@@ -106,14 +106,16 @@ std::string HelpPage::names(const Option& option) {
 }
 
 std::string HelpPage::description(const Option& option) {
-  std::string text = option.help_;
-  if (!option.values_.empty()) text += fmt::format(": {}", fmt::join(option.values_, ", "));
-  if (!option.default_text_.empty()) {
-    std::string value = fmt::format("(default: {})", option.default_text_);
-    std::ranges::replace(value, ' ', kGlue);
-    text += ' ' + value;
+  std::string values;
+  for (size_t i = 0; i < option.values_.size(); ++i) {
+    if (i > 0) values += i + 1 == option.values_.size() ? " or " : ", ";
+    values += option.values_[i];
   }
-  return text;
+  std::string standard = option.default_text_.empty() ? "" : "default: " + option.default_text_;
+  std::ranges::replace(standard, ' ', kGlue);
+  if (values.empty() && standard.empty()) return option.help_;
+  const char* between = values.empty() || standard.empty() ? "" : "; ";
+  return fmt::format("{} ({}{}{})", option.help_, values, between, standard);
 }
 
 }  // namespace hearth

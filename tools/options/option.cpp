@@ -11,7 +11,7 @@
 namespace hearth {
 namespace {
 
-// What stands for a value where the declaration names nothing.
+// The placeholder for a value if the declaration names none.
 std::string usual_metavariable(const OptionTarget& target) {
   if (is_flag(target)) return {};
   if (std::holds_alternative<std::filesystem::path*>(target)) return "FILE";

@@ -11,7 +11,7 @@
 
 namespace hearth {
 
-// The variable behind an option. A bool is a flag that takes no value; a vector takes many values;
+// What an option sets. A bool is a flag that takes no value; a vector takes many values;
 // an optional stays empty unless the option is given.
 using OptionTarget =
     std::variant<bool*, std::string*, std::filesystem::path*, int*, uint32_t*, uint64_t*, float*,

@@ -21,7 +21,7 @@ struct CurvePlot {
 
   std::string title;
   std::vector<std::string> subtitle;  // two lines at most
-  std::string parameter;              // what the labels are values of
+  std::string parameter;              // the setting whose values the labels show
   std::vector<Point> points;          // at least one; joined in this order
   std::optional<size_t> best;
   ServiceGoal goal;

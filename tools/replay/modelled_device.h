@@ -49,7 +49,7 @@ struct ModelledDevice {
   std::string describe_card() const;  // its name and its rates
 };
 
-// What a step has to do, whoever it is for: rows of padding count like any other.
+// The work of a step. Rows of padding count like any other.
 struct StepWork {
   uint64_t rows = 0;        // tokens that go through the layers
   uint64_t logit_rows = 0;  // rows whose logits are computed

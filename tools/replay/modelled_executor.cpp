@@ -6,7 +6,7 @@
 namespace hearth {
 
 void ModelledExecutor::occupy(double seconds) {
-  // To the nanosecond: what is added up is the same on every machine.
+  // Rounded to nanoseconds, so that sums are the same on every machine.
   const auto duration =
       std::chrono::round<EngineClock::duration>(std::chrono::duration<double>(seconds));
   busy_until_ = std::max(busy_until_, time_.now()) + duration;

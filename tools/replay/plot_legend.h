@@ -26,7 +26,7 @@ inline void draw_plot_heading(SvgWriter& svg, std::string_view title,
 
 class PlotLegend {
  public:
-  // Begins at `place`, on the base line of its texts, and goes on below it where an entry would
+  // Begins at `place`, on the base line of its texts, and continues below it where an entry would
   // reach beyond `right`. REQUIRES: `svg` outlives it.
   PlotLegend(SvgWriter& svg, SvgPoint place, double right)
       : svg_(svg), place_(place), left_(place.x), right_(right) {}

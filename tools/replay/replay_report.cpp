@@ -43,6 +43,12 @@ void add_count(std::vector<Row>& rows, const std::string& name, uint64_t ReplayR
   rows.push_back({name, [=](const ReplayReport& report) { return std::to_string(report.*count); }});
 }
 
+// Whether a request gets all of its tokens when its batch ends.
+bool delivers_with_batch(const ReplayReport& report) {
+  return report.switches.find("admission=request") != std::string::npos &&
+         report.switches.find("delivery=with-batch") != std::string::npos;
+}
+
 bool any_swaps(std::span<const ReplayReport> reports) {
   return std::ranges::any_of(reports, [](const ReplayReport& report) {
     return report.swaps.out_bytes + report.swaps.in_bytes > 0;
@@ -234,6 +240,12 @@ std::string table_legend(std::span<const ReplayReport> reports) {
       "Throughput, goodput and cost count from the first arrival to the last token. The GPU is "
       "busy "
       "while a step runs.\n";
+  for (const ReplayReport& report : reports)
+    if (delivers_with_batch(report))
+      text += fmt::format(
+          "{} delivers the tokens of a batch together when the batch ends: TTFT is the end-to-end "
+          "time, and TBT is 0.\n",
+          report.policy);
   if (any_swaps(reports))
     text += "The swap rate is bytes per second while blocks were moving, both ways together.\n";
   return text;

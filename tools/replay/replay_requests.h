@@ -32,7 +32,7 @@ struct ReplayInput {
 // others are added.
 using ReplayStreams = std::deque<std::optional<TokenStream>>;
 
-// Request `index` of the trace. It goes on after the model says it is done, so that its length is
+// Request `index` of the trace. It continues after the model says it is done, so that its length is
 // the trace's.
 GenerationRequest replay_request(const ReplayInput& input, size_t index);
 // Requests from `first` on that have arrived by `now` seconds after the replay began.

@@ -23,7 +23,7 @@ Trace with_whole_nanoseconds(Trace trace) {
 }
 
 // Two threads move the clock, never at the same time: the engine's, which waits for steps, and this
-// one, which goes on to the next arrival when the engine has nothing left to do. Requests are
+// one, which moves on to the next arrival when the engine has nothing left to do. Requests are
 // submitted by whichever moves the clock past their arrival, before the engine plans its next step.
 class Simulation {
  public:

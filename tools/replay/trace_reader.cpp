@@ -25,7 +25,7 @@ constexpr size_t kShownBytes = 40;  // most bytes of a wrong value in a message
 
 // A line of kMaxLineTokens has 31,250 prefix ids.
 constexpr size_t kMaxLineBytes = 1 << 20;
-// More do not fit into memory, and nobody would wait for their end.
+// More would neither fit into memory nor end in reasonable time.
 constexpr size_t kMaxRequests = 20'000'000;
 
 // Reads lines and counts them for error messages.

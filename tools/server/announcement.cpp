@@ -29,7 +29,7 @@ std::vector<std::string> announcement_lines(const Announcement& facts) {
                               local, facts.has_key ? "#key=KEY with your key" : ""));
   if (!facts.has_key && !is_loopback(facts.host))
     lines.push_back(
-        "no API key is set: everybody who can reach this machine can use the model (--api-key)");
+        "no API key is set: anyone who can reach this machine can use the model (--api-key)");
   return lines;
 }
 

@@ -12,7 +12,7 @@ namespace hearth {
 
 class ApiKeys {
  public:
-  ApiKeys() = default;  // none: everybody is admitted
+  ApiKeys() = default;  // none: every client is admitted
   explicit ApiKeys(std::vector<std::string> keys) : keys_(std::move(keys)) {}
 
   bool empty() const { return keys_.empty(); }

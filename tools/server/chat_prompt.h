@@ -16,7 +16,7 @@ namespace hearth {
 struct ChatPrompt {
   std::vector<TokenId> ids;
   std::string text;
-  bool begins_in_reasoning = false;  // the reply goes on with reasoning that the prompt began
+  bool begins_in_reasoning = false;  // the reply continues with reasoning that the prompt began
 };
 
 // `options` has the limits; the request fills in the rest. Fails as ChatTemplate::render() does.

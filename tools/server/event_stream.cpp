@@ -41,7 +41,7 @@ void stream_events(const Engine& engine, const std::function<EngineHello()>& hel
   constexpr auto kInterval = std::chrono::milliseconds(20);
   constexpr int kQuietIntervals = 5;           // without a step, before counts are sent
   constexpr size_t kMostBacklogBytes = 65536;  // beyond it, steps are skipped
-  constexpr uint64_t kStepsBack = 64;          // where a client goes on that missed some
+  constexpr uint64_t kStepsBack = 64;          // where a client continues that missed some
   const StepRing& ring = engine.records();
   const uint64_t present = ring.written();
   uint64_t next = first_recorded(ring, present - std::min(present, history), present);

@@ -45,7 +45,7 @@ class GenerationReply {
   // When to give up.
   struct Until {
     Clock::time_point deadline = Clock::time_point::max();  // of the whole request
-    // Any thread may set it to make begin() fail soon; null: nobody does.
+    // Any thread may set it to make begin() fail soon. May be null.
     const std::atomic<bool>* cancelled = nullptr;
   };
   // Turns the request into prompts and submits them, or says why not. May take seconds. `adapter`

@@ -11,7 +11,7 @@
 namespace hearth {
 namespace {
 
-constexpr std::chrono::milliseconds kWaitSlice{100};  // how often a wait looks whether to go on
+constexpr std::chrono::milliseconds kWaitSlice{100};  // how often a wait looks whether to continue
 
 // Waits for `events` until `deadline`.
 bool wait_for_socket(int socket, short events, HttpClock::time_point deadline) {

@@ -36,8 +36,8 @@ class HttpConnection {
   int socket() const { return socket_; }
   const std::string& peer() const { return peer_; }
 
-  struct Closed {};   // nobody is there to reply to
-  struct Refused {};  // `admit` did not want the request
+  struct Closed {};   // there is no client to reply to
+  struct Refused {};  // `admit` refused the request
   // Asked once per request, when its headers are complete and before its body is read. False: the
   // request has been answered.
   using Admit = std::function<bool(const HttpRequest& head, bool has_body)>;
@@ -54,7 +54,7 @@ class HttpConnection {
   std::optional<size_t> write_some(std::string_view bytes);
   // Waits until write_some() can write, at most until `deadline`.
   bool wait_until_writable(HttpClock::time_point deadline) const;
-  // The client has closed its side: nobody waits for a reply.
+  // The client has closed its side and waits for no reply.
   bool client_gone() const;
   // Announces the end of the reply and skips what the client still sends, for a second at most:
   // closing a socket with unread bytes would destroy the reply on its way.

@@ -184,7 +184,7 @@ void HttpListener::accept_all() {
       const std::lock_guard lock(mutex_);
       full = connections_ >= options_.most_connections;
     }
-    // The connection that was idle longest makes room; if all are busy, the new one is closed.
+    // Closes the connection that was idle longest, or the new one if all are busy.
     if (full && !close_oldest_idle()) continue;
     {
       const std::lock_guard lock(mutex_);

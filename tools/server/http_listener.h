@@ -1,6 +1,6 @@
 // Listens, keeps connections, and hands every request to a service. An idle connection costs a file
 // descriptor and no thread; a request in flight has a thread of its own, because streams last for
-// minutes and nobody should wait behind them.
+// minutes and must not hold up others.
 #pragma once
 
 #include <atomic>

@@ -32,7 +32,7 @@ bool is_target(std::string_view text) {
          std::all_of(text.begin(), text.end(), [](char c) { return c > 0x20 && c < 0x7f; });
 }
 
-// Control characters are not allowed in a value; bytes above 127 are, and nobody looks at them.
+// Control characters are not allowed in a value; bytes above 127 are, and are not interpreted.
 bool is_field_value(std::string_view text) {
   return std::all_of(text.begin(), text.end(), [](char c) {
     return c == '\t' || (static_cast<unsigned char>(c) >= 0x20 && c != 0x7f);
@@ -98,7 +98,7 @@ HttpParser::State HttpParser::feed(std::string& input) {
   // Taken bytes are erased once, in the end: a body may consist of millions of tiny chunks.
   std::string_view rest(input);
   if (state_ == State::kHead) take_head(rest);
-  // Goes on while something is taken: a chunk may follow a chunk.
+  // Continues while something is taken: a chunk may follow a chunk.
   for (size_t before = rest.size() + 1; rest.size() < before;) {
     before = rest.size();
     if (state_ == State::kBody) read_body(rest);
@@ -111,7 +111,7 @@ HttpParser::State HttpParser::feed(std::string& input) {
 }
 
 HttpParser::State HttpParser::take_head(std::string_view& input) {
-  // Some clients end a body with an empty line; nobody sends many of them.
+  // Some clients end a body with an empty line; no real client sends many.
   constexpr size_t kMostEmptyLines = 4;
   while (input.starts_with(kLineEnd)) {
     if (++empty_lines_ > kMostEmptyLines)
@@ -242,7 +242,7 @@ HttpParser::State HttpParser::read_body(std::string_view& input) {
 }
 
 HttpParser::State HttpParser::read_chunk_size(std::string_view& input) {
-  constexpr size_t kMostBytes = 256;  // of the line with its extensions, which nobody uses
+  constexpr size_t kMostBytes = 256;  // of the line with its extensions, which are not used
   const size_t end = input.find(kLineEnd);
   if (least_bytes(input, end, kLineEnd) > kMostBytes) return fail(400, "a chunk's size is broken");
   if (end == std::string_view::npos) return state_;

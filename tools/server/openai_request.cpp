@@ -22,7 +22,7 @@ constexpr size_t kMostStops = 16;
 // Reads the fields of an object, and keeps the first error.
 class BodyFields {
  public:
-  // `prefix` comes before names in errors: "compress.", say.
+  // `prefix` comes before names in errors: "compress.", for example.
   BodyFields(const json& object, std::optional<ApiError>& error, std::string prefix = {})
       : object_(object), error_(error), prefix_(std::move(prefix)) {}
 

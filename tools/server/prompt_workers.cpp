@@ -66,7 +66,7 @@ void PromptWorkers::work() {
     std::exception_ptr failure;
     try {
       job.task(job.cancelled);
-    } catch (...) {  // for the thread that waits; this one goes on
+    } catch (...) {  // for the thread that waits; this one continues
       failure = std::current_exception();
     }
     lock.lock();

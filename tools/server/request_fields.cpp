@@ -57,7 +57,7 @@ constexpr std::string_view kChatOnly[] = {
     "messages", "top_logprobs", "tools", "tool_choice", "reasoning_effort", "chat_template_kwargs"};
 constexpr std::string_view kCompletionOnly[] = {"prompt", "echo", "suffix"};
 
-// Accepted whatever they say: none of them changes the answer.
+// Accepted with any value, because none of them changes the answer.
 constexpr std::string_view kHarmless[] = {
     "metadata",         "service_tier",           "safety_identifier",
     "prompt_cache_key", "prompt_cache_retention", "parallel_tool_calls",
@@ -157,7 +157,7 @@ ApiError guided_field(const std::string& name) {
   return error;
 }
 
-// `prefix` is where the field is: "messages[0].", say.
+// `prefix` is where the field is: "messages[0].", for example.
 ApiError unknown_field(const std::string& prefix, std::string_view name,
                        std::span<const std::string_view> known) {
   const std::vector<std::string> words(known.begin(), known.end());

@@ -1,6 +1,6 @@
 // Which fields a request may have. A field that is not supported but would change the answer is
 // refused by name, unless its value asks for nothing (null, false, an empty list, the default); so
-// is a field that nobody knows. Fields that change nothing are accepted. Pure.
+// is an unknown field. Fields that change nothing are accepted. Pure.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>

@@ -19,7 +19,7 @@ std::optional<ApiError> RequestGate::check_browser(const HttpRequest& head) cons
 
 std::optional<ApiError> RequestGate::check_route(const Route& route,
                                                  const HttpRequest& head) const {
-  // Without a key nobody learns which addresses exist.
+  // A client without a key does not learn which addresses exist.
   const bool has_key = keys_.admit(head.header("authorization")) ||
                        keys_.admit_key(head.header("x-api-key"));  // Anthropic's clients
   if (!route.open && !has_key)
@@ -28,9 +28,10 @@ std::optional<ApiError> RequestGate::check_route(const Route& route,
                     .type = "authentication_error",
                     .code = "invalid_api_key"};
   if (route.method.empty())
-    return ApiError{.status = 404, .message = "there is nothing at this address"};
+    return ApiError{.status = 404,
+                    .message = "there is nothing at this address; /docs lists the addresses"};
   if (route.method != method_to_route(head))
-    return ApiError{.status = 405, .message = fmt::format("this address wants {}", route.method)};
+    return ApiError{.status = 405, .message = fmt::format("use {} for this address", route.method)};
   if (route.method == "POST" && browser_sent_no_json(head))
     return ApiError{.status = 415, .message = "browsers must send Content-Type: application/json"};
   return std::nullopt;

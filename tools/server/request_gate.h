@@ -17,15 +17,15 @@ class RequestGate {
   RequestGate(ApiKeys keys, BrowserRules rules)
       : keys_(std::move(keys)), rules_(std::move(rules)) {}
 
-  // Whether a web page that must not use the server is behind the request. Answers nothing for a
-  // server with keys, which such a page does not know.
+  // Refuses a request from a web page that must not use the server. Refuses none if the server has
+  // keys, because such a page does not know them.
   std::optional<ApiError> check_browser(const HttpRequest& head) const;
 
   struct Route {
     std::string_view method;  // empty: there is nothing at the address
     bool open = false;        // needs no key
   };
-  // Whether the request has a key, asks for something that exists, and in the right way.
+  // Refuses a request without a key, for an unknown address, or with the wrong method.
   std::optional<ApiError> check_route(const Route& route, const HttpRequest& head) const;
 
   // Which of the keys the request has, from 1; 0: there are none, or it needs none.

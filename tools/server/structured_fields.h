@@ -37,7 +37,7 @@ std::variant<StructuredOutput, ApiError> read_structured_fields(const nlohmann::
 // The grammar, within the limits of the grammar library; null if nothing is asked for. May take a
 // second for a schema made for it.
 Result<std::shared_ptr<const grammar::Grammar>> compile_structured(const StructuredOutput& output);
-// What a client is told whose schema or grammar cannot be used.
+// The error for a client whose schema or grammar cannot be used.
 ApiError structured_error(const StructuredOutput& output, const Error& error);
 
 // Keeps the grammars that were used last: clients send the same schema with every request, and

@@ -115,7 +115,13 @@ std::vector<AxisTick> linear_ticks(double min, double max, Unit unit, int max_la
 std::vector<AxisTick> log_ticks(double min, double max, Unit unit, int max_labels) {
   const int first = static_cast<int>(std::floor(std::log10(min) + 1e-9));
   const int last = static_cast<int>(std::ceil(std::log10(max) - 1e-9));
-  const int every = std::max(1, (last - first + std::max(max_labels, 1)) / std::max(max_labels, 1));
+  // Only powers of ten on the axis count; an axis without one is labelled between them.
+  const int first_on_axis = static_cast<int>(std::ceil(std::log10(min) - 1e-9));
+  const int last_on_axis = static_cast<int>(std::floor(std::log10(max) + 1e-9));
+  const int every = std::max(
+      1, (last_on_axis - first_on_axis + std::max(max_labels, 1)) / std::max(max_labels, 1));
+  // A single label is better in the middle than at the end.
+  const int first_labelled = std::max(last_on_axis - first_on_axis, 0) % every / 2;
   std::vector<AxisTick> ticks;
   for (int power = first; power <= last; ++power)
     for (int digit = 1; digit < 10; ++digit) {
@@ -123,8 +129,10 @@ std::vector<AxisTick> log_ticks(double min, double max, Unit unit, int max_label
       if (value < min * (1 - 1e-9) || value > max * (1 + 1e-9)) continue;
       const Scale scale = scale_for(value, unit);
       // A short axis has room for labels between the powers of ten.
-      const bool between = (digit == 2 || digit == 5) && 3 * (last - first) <= max_labels;
-      const bool labelled = digit == 1 ? (power - first) % every == 0 : between;
+      const bool room = 3 * (last - first) <= max_labels || first_on_axis > last_on_axis;
+      const bool between = (digit == 2 || digit == 5) && room;
+      const bool labelled =
+          digit == 1 ? (power - first_on_axis) % every == first_labelled : between;
       ticks.push_back(
           {value, labelled ? with_suffix(fmt::format("{:.6g}", value / scale.size), scale.suffix)
                            : std::string()});

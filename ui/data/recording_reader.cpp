@@ -111,6 +111,7 @@ class RecordingReader {
     moment.restart = number(object, "restart");
     moment.restart_seconds = seconds(object, "restart_seconds");
     read_counts(object, moment.counts);
+    read_totals(object, moment.totals);
     if (object.contains("hello")) {
       Result<EngineHello> hello = parse_hello_event(object["hello"].dump());
       if (!hello.ok()) return complain(hello.error().message);
@@ -146,6 +147,13 @@ class RecordingReader {
     for (size_t i = 0; i < std::size(numbers); ++i) *numbers[i] = small(n[i]);
     counts.kv_tokens = n[11];
     counts.wasted_tokens = n[12];
+  }
+
+  // Recordings of earlier versions have none.
+  void read_totals(const json& object, EngineTotals& totals) {
+    std::array<uint64_t, 10> n{};
+    if (!object.contains("totals") || !read_row(object["totals"], n, "totals")) return;
+    totals = {n[0], n[1], n[2], n[3], n[4], n[5], n[6], n[7], n[8], n[9]};
   }
 
   void read_snapshot(const json& object, RecordedMoment& moment) {

@@ -21,26 +21,42 @@ bool same_limits(const SchedulerLimits& a, const SchedulerLimits& b) {
   return hello_event({.limits = a}) == hello_event({.limits = b});
 }
 
+json row_of(const EngineTotals& totals) {
+  return {totals.requests_submitted,  totals.requests_refused,  totals.requests_finished,
+          totals.prompt_tokens,       totals.generated_tokens,  totals.padding_tokens,
+          totals.prefix_query_tokens, totals.prefix_hit_tokens, totals.preemptions_recompute,
+          totals.preemptions_swap};
+}
+
 json row_of(const SchedulerCounts& counts) {
-  return {counts.waiting,         counts.running,       counts.swapped,   counts.ending,
-          counts.blocks_used,     counts.blocks_cached, counts.blocks_free, counts.blocks_reserved,
-          counts.blocks_shared,   counts.swap_used,     counts.swap_total, counts.kv_tokens,
+  return {counts.waiting,       counts.running,       counts.swapped,     counts.ending,
+          counts.blocks_used,   counts.blocks_cached, counts.blocks_free, counts.blocks_reserved,
+          counts.blocks_shared, counts.swap_used,     counts.swap_total,  counts.kv_tokens,
           counts.wasted_tokens};
 }
 
 json row_of(const SequenceView& sequence) {
-  return {sequence.id,        static_cast<int>(sequence.state),
-          sequence.slot,      int64_t{sequence.priority} + (int64_t{1} << 31),
-          sequence.prompt_tokens, sequence.committed,
-          sequence.proposed,  sequence.computed,
-          sequence.max_tokens, sequence.pending ? 1 : 0,
-          sequence.ready ? 1 : 0, sequence.batch,
-          sequence.blocks,    sequence.preemptions};
+  return {sequence.id,
+          static_cast<int>(sequence.state),
+          sequence.slot,
+          int64_t{sequence.priority} + (int64_t{1} << 31),
+          sequence.prompt_tokens,
+          sequence.committed,
+          sequence.proposed,
+          sequence.computed,
+          sequence.max_tokens,
+          sequence.pending ? 1 : 0,
+          sequence.ready ? 1 : 0,
+          sequence.batch,
+          sequence.blocks,
+          sequence.preemptions};
 }
 
 json row_of(uint32_t index, const BlockView& block) {
-  return {index,        static_cast<int>(block.state), block.owner,   block.references,
-          block.filled, block.hash,                    block.last_use};
+  return {index,         static_cast<int>(block.state),
+          block.owner,   block.references,
+          block.filled,  block.hash,
+          block.last_use};
 }
 
 json snapshot_of(const RecordedMoment& moment, const std::vector<BlockView>* all_blocks) {
@@ -68,7 +84,8 @@ std::string own_events(const ViewHistory& history) {
                    {"state", static_cast<int>(moment.state)},
                    {"restart", moment.restart},
                    {"restart_seconds", moment.restart_seconds},
-                   {"counts", row_of(moment.counts)}};
+                   {"counts", row_of(moment.counts)},
+                   {"totals", row_of(moment.totals)}};
     if (before == nullptr || before->policy != moment.policy ||
         !same_limits(before->limits, moment.limits))
       object["hello"] = hello_event({.limits = moment.limits, .policy = moment.policy});

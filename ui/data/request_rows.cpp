@@ -4,6 +4,30 @@
 
 namespace hearth {
 
+namespace {
+
+// Where requests in this state come in the table: running ones first, ended ones last. Prefill and
+// decode share a place, so that rows stay where they are from step to step.
+double state_place(RequestState state) {
+  switch (state) {
+    case RequestState::kPrefill:
+    case RequestState::kDecode:
+      return 0;
+    case RequestState::kPreempted:
+    case RequestState::kSwapped:
+      return 1;
+    case RequestState::kWaiting:
+      return 2;
+    case RequestState::kFinished:
+      return 3;
+    case RequestState::kCancelled:
+      return 4;
+  }
+  return 5;
+}
+
+}  // namespace
+
 const char* request_state_name(RequestState state) {
   switch (state) {
     case RequestState::kWaiting:
@@ -208,7 +232,7 @@ std::vector<const RequestRow*> RequestRows::sorted(RequestColumn column, bool de
       case RequestColumn::kId:
         return static_cast<double>(row.id);
       case RequestColumn::kState:
-        return static_cast<double>(row.state);
+        return state_place(row.state);
       case RequestColumn::kProgress:
         return double{row.progress()};
       case RequestColumn::kArrived:

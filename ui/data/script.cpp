@@ -65,6 +65,7 @@ constexpr std::array kActions = {
     ActionSyntax{"wait-item", ScriptAction::kWaitItem, 1, 2},
     ActionSyntax{"frames", ScriptAction::kFrames, 1, 1},
     ActionSyntax{"seconds", ScriptAction::kSeconds, 1, 1},
+    ActionSyntax{"rate", ScriptAction::kRate, 1, 1},
     ActionSyntax{"drop", ScriptAction::kDrop, 1, 1},
     ActionSyntax{"screenshot", ScriptAction::kScreenshot, 1, 1},
     ActionSyntax{"values", ScriptAction::kValues, 1, 1},
@@ -106,6 +107,7 @@ Result<ScriptStep> make_step(const std::vector<std::string>& words) {
       break;
     case ScriptAction::kFrames:
     case ScriptAction::kSeconds:
+    case ScriptAction::kRate:
       good = take_seconds(1);
       break;
     case ScriptAction::kClose:

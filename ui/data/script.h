@@ -2,13 +2,15 @@
 // spaces goes in double quotes, with the escapes \" \\ and \n. # starts a comment.
 //
 //   click "Label" [SECONDS]         also double-click, right-click, hover; waits for the widget
-//   scroll "Label" LINES            the mouse wheel over the widget; negative: down
+//   scroll "Label" LINES            the mouse wheel over the widget; negative: down; "": where the
+//                                   mouse is
 //   type "text"                     into the focused widget
 //   key Ctrl+Enter
 //   wait NAME OP VALUE [SECONDS]    until a panel's value matches; OP: == != < <= > >= contains
 //   expect NAME OP VALUE            fails unless the value matches now
 //   wait-item "Label" [SECONDS]     until the widget is visible
 //   frames N | seconds S            lets time pass
+//   rate N                          frames per second from here on; 0: as usual
 //   drop FILE                       as if dragged onto the window
 //   screenshot FILE                 a PNG of the next frame
 //   values FILE                     writes all panels' values as JSON
@@ -39,6 +41,7 @@ enum class ScriptAction : uint8_t {
   kWaitItem,
   kFrames,
   kSeconds,
+  kRate,
   kDrop,
   kScreenshot,
   kValues,
@@ -54,7 +57,7 @@ struct ScriptStep {
   ScriptAction action = ScriptAction::kClick;
   std::string text;     // label, text, key or file name
   Condition condition;  // for wait and expect
-  double seconds = 20;  // timeout, or the time or number of frames to let pass
+  double seconds = 20;  // timeout, or the time, the number of frames to let pass or their rate
   double lines = 0;     // for scroll
 };
 

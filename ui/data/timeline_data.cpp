@@ -196,7 +196,10 @@ void TimelineData::add(const StepRecord& record, const EngineView& view, uint64_
     const TimelineCell cell = cell_of(row, member, record.padding_tokens > 0 ? width : 0);
     // Chunks that recompute what was there say nothing about the newest token.
     const uint32_t computed = member.first_position + member.tokens - cell.rejected();
-    if (computed >= row.computed_) row.last_sampled_ = member.samples;
+    if (computed > row.computed_)
+      row.last_sampled_ = member.samples;
+    else if (computed == row.computed_)
+      row.last_sampled_ |= member.samples;
     row.computed_ = std::max(row.computed_, computed);
     marks_.recomputed |= cell.recomputed > 0;
     marks_.rejected |= cell.rejected() > 0;

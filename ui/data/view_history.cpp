@@ -61,6 +61,7 @@ void ViewHistory::add(const EngineView& view, uint64_t engine) {
                         .policy = view.policy,
                         .limits = view.limits,
                         .counts = view.counts,
+                        .totals = view.totals,
                         .restart = view.restart,
                         .restart_seconds = view.restart_seconds,
                         .has_snapshot = view.has_snapshot,
@@ -142,6 +143,7 @@ void ViewHistory::show(uint64_t end, EngineView& view) {
   view.state = EngineState::kPaused;
   view.policy = moment.policy;
   view.limits = moment.limits;
+  view.totals = moment.totals;
   view.restart = moment.restart;
   view.restart_seconds = moment.restart_seconds;
   // A moment may be older than the newest of the steps.

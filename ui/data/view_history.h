@@ -22,6 +22,7 @@ struct RecordedMoment {
   Policy policy;
   SchedulerLimits limits;
   SchedulerCounts counts;
+  EngineTotals totals;
   uint64_t restart = 0;  // see EngineView
   double restart_seconds = 0;
   bool has_snapshot = false;

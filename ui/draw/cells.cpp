@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "runtime/rounding.h"
+
 namespace hearth {
 
 CellGrid CellGrid::fit(size_t cells, ImVec2 size, float min_pitch, float max_pitch) {
@@ -14,7 +16,7 @@ CellGrid CellGrid::fit(size_t cells, ImVec2 size, float min_pitch, float max_pit
   for (float pitch = max_pitch; pitch >= min_pitch; pitch -= 1) {
     const auto columns = static_cast<size_t>(width / pitch);
     if (columns == 0) continue;
-    const size_t rows = (cells + columns - 1) / columns;
+    const size_t rows = divide_up(cells, columns);
     if (static_cast<float>(rows) * pitch > size.y) continue;
     grid.pitch = pitch;
     break;

@@ -30,7 +30,7 @@ constexpr PanelInfo kKvBlocksInfo{
     .description = "Every KV block of the pool and the sequence that owns it."};
 
 constexpr const char* kTree = "Sharing as a tree";
-constexpr const char* kCompare = "Compare with reservation";
+constexpr const char* kCompare = "If reserved";
 
 class KvBlocksPanel : public Panel {
  public:
@@ -69,7 +69,7 @@ class KvBlocksPanel : public Panel {
     if (const char* words = no_cache_words(context.view)) ImGui::TextDisabled("%s", words);
     draw_host_blocks(context);
     ImVec2 room = ImGui::GetContentRegionAvail();
-    room.y = std::max(room.y, theme.px(64));
+    room.y = std::max(room.y, theme.px(40));
     if (!data_.has_snapshot()) {
       ImGui::TextDisabled("This server reports only counts, so blocks are grouped by state.");
       draw_counts(theme);

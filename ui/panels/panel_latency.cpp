@@ -152,7 +152,7 @@ class LatencyPanel : public Panel {
     int line = 0;
     for (const auto& [name, value] :
          {std::pair{"p50", stats.p50}, std::pair{"p90", stats.p90}, std::pair{"p99", stats.p99}}) {
-      const std::string text = format_value(value, Unit::kSeconds);
+      const std::string text = stats.count == 0 ? "-" : format_value(value, Unit::kSeconds);
       const float width = ImGui::CalcTextSize(name).x + ImGui::CalcTextSize(text.c_str()).x;
       same_line_if_fits(width + ImGui::GetFontSize() / 3, ImGui::GetFontSize());
       ImGui::PushStyleColor(ImGuiCol_Text, theme.percentile_color(line++));
@@ -306,7 +306,9 @@ class LatencyPanel : public Panel {
   }
 
   void draw_histogram(const Theme& theme, ImVec2 size) {
-    const std::vector<Quantiles::Bar> bars = data_.histogram(kind_, window_, 16);
+    // Bars of a few pixels each.
+    const std::vector<Quantiles::Bar> bars =
+        data_.histogram(kind_, window_, size.x < theme.px(240) ? 8 : 16);
     double min = 1e-3, max = 1e-1;
     uint64_t highest = 1;
     if (!bars.empty()) {
@@ -319,7 +321,8 @@ class LatencyPanel : public Panel {
       highest = std::max(highest, bar.count);
       bars_.push_back({bar.from, bar.to, static_cast<double>(bar.count)});
     }
-    const std::string title = fmt::format("{} histogram", latency_name(kind_));
+    const std::string title = fmt::format(
+        "{} by {}", kind_ == LatencyKind::kTbt ? "tokens" : "requests", latency_name(kind_));
     Plot plot(theme, "latency histogram",
               {.size = size,
                .x = {.min = min, .max = max, .logarithmic = true, .unit = Unit::kSeconds},

@@ -144,7 +144,30 @@ class LessonsPanel : public Panel {
         ImGui::TextDisabled("%s", done->second.c_str());
     }
     ImGui::EndTable();
+    draw_next_up(chosen);
     if (!chosen.empty()) open(chosen, stage_of(context));
+  }
+
+  // Below the list, if there is room: what the first lesson that is not done yet is about.
+  void draw_next_up(std::string& chosen) const {
+    const auto next = std::ranges::find_if(
+        desk_.lessons(), [&](const Lesson& lesson) { return !desk_.record.contains(lesson.name); });
+    if (next == desk_.lessons().end()) return;
+    const std::string beginning = next->explanation.substr(0, next->explanation.find("\n\n"));
+    const float room = ImGui::GetContentRegionAvail().y;
+    const float needed =
+        ImGui::CalcTextSize(beginning.c_str(), nullptr, false, ImGui::GetContentRegionAvail().x).y +
+        ImGui::CalcTextSize(next->summary.c_str(), nullptr, false, ImGui::GetContentRegionAvail().x)
+            .y +
+        2 * ImGui::GetFrameHeightWithSpacing() + 3 * ImGui::GetTextLineHeightWithSpacing();
+    if (room < needed) return;
+    ImGui::Dummy({0, ImGui::GetTextLineHeight()});
+    ImGui::SeparatorText(fmt::format("Next: {}", next->title).c_str());
+    faint_text(next->summary);
+    ImGui::Spacing();
+    lesson_text(beginning);
+    ImGui::Spacing();
+    if (ImGui::Button("Open this lesson")) chosen = next->name;
   }
 
   void draw_lesson(const PanelContext& context) {

@@ -53,9 +53,11 @@ class OccupancyPanel : public Panel {
     const ImVec2 room = ImGui::GetContentRegionAvail();
     const float memory = memory_height(theme);
     const float spacing = ImGui::GetStyle().ItemSpacing.y;
-    const int lines = wide_ ? 1 : 3;
-    const float height = std::max((room.y - memory - spacing) / static_cast<float>(lines) - spacing,
-                                  4.5f * small_text_size());
+    // Where three plots do not fit, the last one is left out: its numbers are above.
+    const float plots = room.y - memory - spacing, least = 4.5f * small_text_size();
+    const bool all_fit = wide_ || plots >= 3 * (least + spacing);
+    const int lines = wide_ ? 1 : all_fit ? 3 : 2;
+    const float height = std::max(plots / static_cast<float>(lines) - spacing, least);
     const float width = wide_ ? (room.x - 2 * theme.px(10)) / 3 : room.x;
     const auto next = [&] {
       if (wide_) ImGui::SameLine(0, theme.px(10));
@@ -63,9 +65,11 @@ class OccupancyPanel : public Panel {
     collect();
     draw_sequences(theme, {width, height});
     next();
-    draw_rates(theme, {width, height});
-    next();
-    draw_shares(theme, {width, height});
+    draw_rates(theme, {width, height}, wide_ || !all_fit);
+    if (all_fit) {
+      next();
+      draw_shares(theme, {width, height});
+    }
     draw_memory(theme);
   }
 
@@ -104,11 +108,10 @@ class OccupancyPanel : public Panel {
              "Tokens generated in the last second, in which {} prompt tokens were also computed.",
              format_value(data_.prompt_per_s(), Unit::kPlain)),
          true},
-        {"batch", std::to_string(data_.batch()),
-         fmt::format("Sequences in the newest step's batch; {:.1f} on average {}.", sum.batch(),
-                     interval())},
         {"running", fmt::format("{} of {}", counts.running, data_.max_sequences()),
-         "Sequences admitted to run, of the maximum number."},
+         fmt::format("Sequences admitted to run, of the maximum number. The newest step had {} of "
+                     "them in its batch; {:.1f} on average {}.",
+                     data_.batch(), sum.batch(), interval())},
         {"waiting", std::to_string(counts.waiting), "Requests in the queue, not running yet."},
         {"swapped", std::to_string(counts.swapped),
          "Preempted sequences whose KV blocks are in host memory."},
@@ -200,10 +203,10 @@ class OccupancyPanel : public Panel {
     }
   }
 
-  void draw_rates(const Theme& theme, ImVec2 size) {
+  void draw_rates(const Theme& theme, ImVec2 size, bool labels) {
     Plot plot(theme, "tokens per second over time",
               {.size = size,
-               .x = time_axis(wide_),
+               .x = time_axis(labels),
                .y = {.max = axis_end(1.1 * highest({&generated_, &prompt_}), 1),
                      .title = title("tokens/s")},
                .left = label_width(),

@@ -9,6 +9,7 @@
 
 #include <fmt/format.h>
 #include <imgui.h>
+#include <imgui_internal.h>
 
 #include "ui/data/request_rows.h"
 #include "ui/draw/tiles.h"
@@ -118,7 +119,13 @@ class RequestsPanel : public Panel {
         ImGuiTableFlags_Sortable | ImGuiTableFlags_Resizable | ImGuiTableFlags_Hideable |
         ImGuiTableFlags_Reorderable | ImGuiTableFlags_ScrollX | ImGuiTableFlags_ScrollY |
         ImGuiTableFlags_RowBg | ImGuiTableFlags_SizingFixedFit | ImGuiTableFlags_BordersInnerV;
-    if (!ImGui::BeginTable("##requests", static_cast<int>(std::size(kColumns)), kFlags)) return;
+    // The column Progress takes the room that the others leave.
+    const float width =
+        std::max(ImGui::GetContentRegionAvail().x - ImGui::GetStyle().ScrollbarSize,
+                 other_columns_width_ + context.theme.px(kColumns[kProgress].width));
+    if (!ImGui::BeginTable("##requests", static_cast<int>(std::size(kColumns)), kFlags, {0, 0},
+                           width))
+      return;
     draw_header(context.theme);
     const std::vector<const RequestRow*> rows = sorted_rows();
     ImGuiListClipper clipper;
@@ -127,6 +134,8 @@ class RequestsPanel : public Panel {
       for (int i = clipper.DisplayStart; i < clipper.DisplayEnd; ++i)
         draw_row(context, *rows[static_cast<size_t>(i)]);
     hovered_ = ImGui::IsWindowHovered(ImGuiHoveredFlags_AllowWhenBlockedByActiveItem);
+    const ImGuiTable& table = *ImGui::GetCurrentTable();
+    other_columns_width_ = table.ColumnsGivenWidth - table.Columns[kProgress].WidthGiven;
     ImGui::EndTable();
   }
 
@@ -160,11 +169,12 @@ class RequestsPanel : public Panel {
     for (size_t i = 0; i < std::size(kColumns); ++i) {
       const Column& column = kColumns[i];
       ImGuiTableColumnFlags flags = ImGuiTableColumnFlags_WidthFixed;
-      if (i == kRequest)
-        flags |= ImGuiTableColumnFlags_DefaultSort | ImGuiTableColumnFlags_PreferSortDescending;
+      if (i == kRequest) flags |= ImGuiTableColumnFlags_PreferSortDescending;
+      if (i == kState) flags |= ImGuiTableColumnFlags_DefaultSort;
+      if (i == kProgress) flags = ImGuiTableColumnFlags_WidthStretch;
       if (i == kAct) flags |= ImGuiTableColumnFlags_NoSort;
       if (!column.shown) flags |= ImGuiTableColumnFlags_DefaultHide;
-      ImGui::TableSetupColumn(column.name, flags, theme.px(column.width),
+      ImGui::TableSetupColumn(column.name, flags, i == kProgress ? 1 : theme.px(column.width),
                               static_cast<ImGuiID>(column.sort));
     }
     ImGui::TableNextRow(ImGuiTableRowFlags_Headers);
@@ -246,7 +256,13 @@ class RequestsPanel : public Panel {
 
   static void draw_progress(const Theme& theme, const RequestRow& row) {
     const ImVec2 corner = ImGui::GetCursorScreenPos();
-    const float height = ImGui::GetTextLineHeight(), bar = theme.px(28);
+    const std::string text = fmt::format("{}/{}", row.computed, row.max_tokens);
+    const float height = ImGui::GetTextLineHeight();
+    // As long for every row, whatever its numbers are.
+    const float bar = std::max(
+        ImGui::GetContentRegionAvail().x - theme.px(6) -
+            std::max(ImGui::CalcTextSize(text.c_str()).x, ImGui::CalcTextSize("0000/0000").x),
+        theme.px(20));
     ImDrawList& draw = *ImGui::GetWindowDrawList();
     const float top = corner.y + height * 0.3f, bottom = corner.y + height * 0.75f;
     draw.AddRectFilled({corner.x, top}, {corner.x + bar, bottom},
@@ -254,7 +270,7 @@ class RequestsPanel : public Panel {
     draw.AddRectFilled({corner.x, top}, {corner.x + bar * std::min(1.0f, row.progress()), bottom},
                        state_color(theme, row.state), theme.px(2));
     ImGui::SetCursorPosX(ImGui::GetCursorPosX() + bar + theme.px(6));
-    ImGui::Text("%u/%u", row.computed, row.max_tokens);
+    ImGui::TextUnformatted(text.c_str());
     ImGui::SetItemTooltip(
         "%u of at most %u tokens computed\nprompt: %u tokens, %u from the prefix cache\n"
         "answer: %u tokens so far",
@@ -289,8 +305,9 @@ class RequestsPanel : public Panel {
   std::unordered_map<RequestId, size_t> order_;  // row of each request in the last frame
   bool hovered_ = false;                         // the mouse was over the table in the last frame
   RequestId first_ = 0;                          // the request in the top row
-  RequestColumn column_ = RequestColumn::kId;
-  bool descending_ = true;
+  RequestColumn column_ = RequestColumn::kState;
+  bool descending_ = false;
+  float other_columns_width_ = 0;  // of all but Progress, in the last frame
   double now_ = 0;
 };
 

@@ -87,7 +87,13 @@ void TimelineRows::draw(const PanelContext& context, const TimelineData& data,
   const Theme& theme = context.theme;
   data.rows_between(window.first_visible(), window.end_visible(), visible_);
   const float fitting = size.y / static_cast<float>(std::max<size_t>(visible_.size(), 1));
-  const float height = std::round(std::clamp(fitting, small_text_size(), theme.px(18)));
+  float height = std::round(std::clamp(fitting, small_text_size(), theme.px(18)));
+  // Rows that do not all fit are shown whole: no half row at the top or the bottom.
+  if (const float shown = std::floor(size.y / height);
+      shown >= 1 && shown < static_cast<float>(visible_.size())) {
+    height = std::floor(size.y / shown);
+    size.y = shown * height;
+  }
   ImGui::PushStyleVar(ImGuiStyleVar_WindowPadding, {0, 0});
   ImGui::BeginChild("timeline rows", size, 0,
                     ImGuiWindowFlags_AlwaysVerticalScrollbar | ImGuiWindowFlags_NoMove);
@@ -127,7 +133,8 @@ void TimelineRows::scroll_to_live_rows(const TimelineData& data, const TimelineW
   if (!window.following() || scrolled_by_hand_ || total <= room) return;
   size_t live = 0;
   while (live < visible_.size() && data.row(visible_[live]).state() == CellState::kNone) ++live;
-  const float to = static_cast<float>(live) * height - room * 0.25f;
+  const float before = std::floor(room * 0.25f / height);
+  const float to = (static_cast<float>(live) - before) * height;
   ImGui::SetScrollY(std::clamp(to, 0.0f, total - room));
 }
 

@@ -1,7 +1,6 @@
 #include "ui/window/window.h"
 
 #include <algorithm>
-#include <cstdlib>
 #include <utility>
 
 #include <GLFW/glfw3.h>
@@ -16,54 +15,7 @@ namespace {
 
 constexpr uint64_t kForever = UINT64_MAX;
 
-bool has_value(const char* variable) {
-  const char* value = std::getenv(variable);
-  return value != nullptr && *value != '\0';
-}
-
-std::string glfw_error() {
-  const char* text = nullptr;
-  glfwGetError(&text);
-  return text != nullptr ? text : "GLFW gave no reason";
-}
-
-// Starts GLFW on the platform that the environment names. By default GLFW 3.4 tries Wayland first,
-// and libwayland then complains on standard error in sessions that have only an X server.
-bool start_glfw() {
-#ifdef GLFW_PLATFORM
-  const bool x11_only = has_value("DISPLAY") && !has_value("WAYLAND_DISPLAY");
-  if (x11_only && glfwPlatformSupported(GLFW_PLATFORM_X11) == GLFW_TRUE)
-    glfwInitHint(GLFW_PLATFORM, GLFW_PLATFORM_X11);
-#endif
-  return glfwInit() == GLFW_TRUE;
-}
-
-// The window's size in GLFW's units, which it multiplies by the monitor's scale.
-std::pair<int, int> fitting_size(const WindowOptions& options) {
-  constexpr int kWidth = 1600, kHeight = 1000;
-  int left = 0, top = 0, width = 0, height = 0;
-  float across = 1, down = 1;
-  if (GLFWmonitor* const monitor = glfwGetPrimaryMonitor()) {
-    glfwGetMonitorWorkarea(monitor, &left, &top, &width, &height);
-    glfwGetMonitorContentScale(monitor, &across, &down);
-  }
-  const auto fitting = [](int wanted, int usual, int room, float scale) {
-    if (wanted > 0) return wanted;
-    return room <= 0 ? usual : std::min(usual, static_cast<int>(static_cast<float>(room) / scale));
-  };
-  return {fitting(options.width, kWidth, width, across),
-          fitting(options.height, kHeight, height, down)};
-}
-
 }  // namespace
-
-bool has_display_variable() { return has_value("DISPLAY") || has_value("WAYLAND_DISPLAY"); }
-
-bool can_open_display() {
-  if (!has_display_variable() || !start_glfw()) return false;
-  glfwTerminate();
-  return true;
-}
 
 Result<std::unique_ptr<Window>> Window::create(const WindowOptions& options) {
   std::unique_ptr<Window> window(new Window);
@@ -84,7 +36,8 @@ Status Window::open(const WindowOptions& options) {
                  fmt::format("the display does not support Vulkan: {}", glfw_error())};
   glfwWindowHint(GLFW_CLIENT_API, GLFW_NO_API);
   glfwWindowHint(GLFW_SCALE_TO_MONITOR, GLFW_TRUE);
-  const auto [width, height] = fitting_size(options);
+  const auto [width, height] = fitting_size(options.width, options.height);
+  scale_ = options.scale;
   window_ = glfwCreateWindow(width, height, options.title.c_str(), nullptr, nullptr);
   if (window_ == nullptr)
     return Error{ErrorKind::kNotFound, fmt::format("cannot open a window: {}", glfw_error())};
@@ -202,11 +155,7 @@ bool Window::minimized() const {
   return width == 0 || height == 0 || glfwGetWindowAttrib(window_, GLFW_ICONIFIED) == GLFW_TRUE;
 }
 
-float Window::density() const {
-  float x = 1, y = 1;
-  glfwGetWindowContentScale(window_, &x, &y);
-  return std::max(x, y);
-}
+float Window::density() const { return scale_ > 0 ? scale_ : window_scale(window_); }
 
 bool Window::drawn_by_cpu() const { return device_->caps().type == DeviceType::kCpu; }
 

@@ -21,6 +21,7 @@ struct WindowOptions {
   std::string title = "Hearth";
   // 0: most of the screen, up to 1600 by 1000 at its scale.
   int width = 0, height = 0;
+  float scale = 0;  // of text and widgets; 0: what the display says, or its size
   // Draw with Vulkan even if the device is the CPU, which takes ten times as long.
   bool always_vulkan = false;
   RenderDeviceOptions device;
@@ -40,7 +41,7 @@ class Window {
   void close();
   // The window is not visible, so there is no point in drawing.
   bool minimized() const;
-  // The display's scale factor: 2 on a typical high-density screen.
+  // How large to draw, in pixels per point: 2 on a typical high-density screen.
   float density() const;
   bool drawn_by_cpu() const;
   std::vector<std::string> take_dropped_files();
@@ -84,6 +85,7 @@ class Window {
   uint64_t shown_ = 0;                  // hash of the frame that the window shows
   bool exposed_ = true;                 // the window must be drawn again
   bool always_vulkan_ = false;
+  float scale_ = 0;  // as in WindowOptions
   std::array<Frame, 2> frames_;
   size_t frame_ = 0;
   bool imgui_glfw_ = false, imgui_vulkan_ = false;

@@ -11,6 +11,7 @@
 #include "engine/text/jinja/interpreter.h"
 #include "engine/text/jinja/loop.h"
 #include "engine/text/jinja/print.h"
+#include "runtime/rounding.h"
 
 namespace hearth::jinja {
 namespace {
@@ -114,7 +115,7 @@ Picked pick(std::int64_t size, const Value& begin, const Value& end, const Value
   const std::int64_t stop = place(end, forward ? size : -1);
   const std::int64_t distance = forward ? stop - picked.start : picked.start - stop;
   const std::int64_t stride = forward ? picked.step : -picked.step;
-  if (distance > 0) picked.count = (distance + stride - 1) / stride;
+  if (distance > 0) picked.count = divide_up(distance, stride);
   return picked;
 }
 

@@ -27,7 +27,7 @@ std::span<const Value> iterate(Heap& heap, const Value& value);
 // Python's len(); nothing where there is none.
 std::optional<std::int64_t> length_of(Heap& heap, const Value& value);
 
-// Fails with the reason an undefined value has, for those who need a value.
+// For callers that need a value: fails with the reason why it is undefined.
 void fail_if_undefined(const Value& value);
 std::string reason_of(const Undefined& undefined);
 

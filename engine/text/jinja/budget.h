@@ -24,7 +24,7 @@ struct Limits {
 
 struct Failure {
   std::string reason;
-  std::uint32_t line = 0;  // 0: whoever catches it knows the line
+  std::uint32_t line = 0;  // 0: not known here; the catcher adds it
 };
 
 [[noreturn]] void fail(std::string reason, std::uint32_t line = 0);
@@ -45,7 +45,7 @@ class Budget {
     if (steps_ >= next_check_) check();
   }
   void handle_bytes(std::size_t bytes) { step(bytes / 16 + 1); }
-  // The same, but if it is too much, only the next step fails.
+  // The same, but without failing at once: if it is too much, the next step fails.
   void note_bytes(std::size_t bytes) noexcept { steps_ += bytes / 16 + 1; }
 
   void take_memory(std::size_t bytes) {
@@ -68,8 +68,8 @@ class Budget {
   std::uint32_t depth_ = 0;
 };
 
-// Charges a walk over a text while it goes on rather than all at once, so that even a walk over the
-// longest text notices within a fraction of a millisecond that time is up.
+// Charges a walk over a text while it continues rather than all at once, so that even a walk over
+// the longest text notices within a fraction of a millisecond that time is up.
 class Meter {
  public:
   explicit Meter(Budget& budget) : budget_(budget) {}

@@ -10,7 +10,7 @@
 namespace hearth::jinja {
 
 // Strings are borrowed: `json` outlives the rendering. With Origin::kInput, a string that equals
-// one of `template_words` counts as the template's all the same.
+// one of `template_words` still counts as the template's.
 Value from_json(Heap& heap, const nlohmann::ordered_json& json, Origin origin,
                 std::span<const std::string_view> template_words = {});
 

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include "runtime/rounding.h"
+
 namespace hearth::jinja {
 namespace {
 
@@ -12,7 +14,7 @@ constexpr std::size_t kAlignment = alignof(std::max_align_t);
 }  // namespace
 
 void* Heap::allocate(std::size_t bytes) {
-  bytes = (std::max<std::size_t>(bytes, 1) + kAlignment - 1) / kAlignment * kAlignment;
+  bytes = round_up(std::max<std::size_t>(bytes, 1), kAlignment);
   budget_.handle_bytes(bytes);
   if (bytes > kChunkBytes / 4) {
     budget_.take_memory(bytes);

@@ -24,7 +24,7 @@ Interpreter::Interpreter(const Syntax& syntax, Heap& heap, std::time_t now)
 
 void Interpreter::set_variable(std::string_view name, const Value& value) {
   const auto found = syntax_.name_ids.find(name);
-  if (found != syntax_.name_ids.end()) assign(found->second, value);  // otherwise nobody asks
+  if (found != syntax_.name_ids.end()) assign(found->second, value);  // otherwise not used
 }
 
 Rendering Interpreter::run() {

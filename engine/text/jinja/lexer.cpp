@@ -61,13 +61,13 @@ class Lexer {
     return source_.npos;
   }
 
-  // '-' or '+' behind an opening mark, or 0.
+  // '-' or '+' after an opening mark, or 0.
   char take_sign() {
     if (!next_is("-") && !next_is("+")) return 0;
     return source_[at_++];
   }
 
-  // Emits text, without the white space that the tag behind it takes away.
+  // Emits text, without the white space that the tag after it takes away.
   void emit(std::string_view text, char sign, bool is_output) {
     std::string_view kept = text;
     if (sign == '-') {
@@ -131,7 +131,7 @@ class Lexer {
     take_close("#}", true);
   }
 
-  // {% raw %} ... {% endraw %}, behind its opening mark; false where it is another block.
+  // {% raw %} ... {% endraw %}, after its opening mark; false where it is another block.
   bool raw() {
     const std::size_t begin = at_;
     const std::uint32_t line = line_;
@@ -161,7 +161,7 @@ class Lexer {
       skip_space();
       const std::size_t close = at_;
       if (!take_close("%}", true)) continue;
-      // Lines were only counted behind the tag so far.
+      // Lines were only counted after the tag so far.
       const std::size_t end = at_;
       at_ = begin;
       line_ = line;
@@ -289,7 +289,7 @@ class Lexer {
         i += count - 1;
       } else if (c == 'N') {
         wrong("characters by name (\\N{...}) are not supported");
-      } else if (c != '\n') {  // a line break behind a backslash is dropped
+      } else if (c != '\n') {  // a line break after a backslash is dropped
         result += '\\';
         result += c;
       }

@@ -1,5 +1,5 @@
 // Template source to tokens, with white space handled as transformers has it: a block tag takes the
-// line break behind it and the indentation in front of it (trim_blocks, lstrip_blocks), '-' takes
+// line break after it and the indentation in front of it (trim_blocks, lstrip_blocks), '-' takes
 // all white space on its side, '+' keeps it. Linear in the source.
 #pragma once
 

@@ -17,7 +17,7 @@ class TokenStream {
 
   const Token& now() const { return tokens_[at_]; }
   const Token& next() const { return tokens_[at_ + 1 < tokens_.size() ? at_ + 1 : at_]; }
-  // Returns the current token and goes on to the next.
+  // Returns the current token and moves to the next.
   const Token& take() {
     const Token& token = tokens_[at_];
     if (at_ + 1 < tokens_.size()) ++at_;
@@ -77,9 +77,9 @@ class ExpressionParser {
   const Expression* expression();
   // Several, with commas between them, are a tuple. `end` is a name that ends it.
   const Expression* tuple(bool with_if = true, std::string_view end = {});
-  // What can stand left of '=' or behind `for`.
+  // What can stand left of '=' or after `for`.
   const Expression* target(bool with_namespace, std::string_view end = {});
-  // Filters behind an expression, or without one (null) in a block.
+  // Filters after an expression, or without one (null) in a block.
   const Expression* filters(const Expression* input, bool first_without_bar = false);
   const Expression* name_target();
 

@@ -58,7 +58,7 @@ void Finder::walk(std::string_view text, Found found) {
     for (std::size_t at = 0; (at = find(text, at)) != npos; ++at) found(at);
     return;
   }
-  // One pass: a search that starts anew behind every match could take the product again.
+  // One pass: a search that starts anew after every match could take the product again.
   Meter meter(heap_.budget());
   std::uint32_t matched = 0;
   for (std::size_t i = 0; i < text.size(); ++i) {

@@ -18,7 +18,7 @@ class Finder {
   Finder& operator=(const Finder&) = delete;
 
   static constexpr std::size_t npos = std::string_view::npos;
-  // The first place at or behind `from`, or npos.
+  // The first place at or after `from`, or npos.
   std::size_t find(std::string_view text, std::size_t from);
   // The last place, or npos. REQUIRES: the needle is not empty.
   std::size_t find_last(std::string_view text);

@@ -129,7 +129,7 @@ Value partition(Interpreter& in, const Value& self, const Arguments& arguments) 
 struct Window {
   std::string_view text;
   std::size_t begin = 0;
-  bool is_valid = true;  // false: it starts behind its end, or behind the string's
+  bool is_valid = true;  // false: it starts after its end, or after the string's
 };
 
 Window window(Heap& heap, const Value& self, const Value& start, const Value& end) {

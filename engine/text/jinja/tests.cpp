@@ -1,4 +1,4 @@
-// What can stand behind `is`.
+// What can stand after `is`.
 #include <cmath>
 
 #include <fmt/format.h>

@@ -12,7 +12,7 @@ namespace hearth {
 class JsonScanner {
  public:
   enum class State : std::uint8_t {
-    kOpen,     // the object may go on
+    kOpen,     // the object may continue
     kDone,     // the last byte closed it
     kInvalid,  // the last byte cannot follow; no more bytes are read
   };

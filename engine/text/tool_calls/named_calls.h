@@ -1,4 +1,4 @@
-// Calls that begin with the function's name and go on with its arguments as a JSON object, with
+// Calls that begin with the function's name and continue with its arguments as a JSON object, with
 // markers between: [TOOL_CALLS]f[ARGS]{...}, <|tool_call_begin|>f<|tool_sep|>{...} and the like.
 #pragma once
 

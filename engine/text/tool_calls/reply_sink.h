@@ -19,7 +19,7 @@ class ReplySink {
 
   void content(std::string_view text);
   void reasoning(std::string_view text);
-  // Even if there was none: white space behind it is not content.
+  // Even if there was none: white space after it is not content.
   void end_reasoning();
   // REQUIRES: no call is open.
   void begin_call(std::string_view name);

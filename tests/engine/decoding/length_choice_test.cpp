@@ -9,7 +9,7 @@
 namespace hearth {
 namespace {
 
-// Seconds of a step of so many rows.
+// Seconds of a step of `rows` rows.
 using Curve = std::function<double(std::uint32_t rows)>;
 
 // Flat up to 8 rows of a tile, then a jump.

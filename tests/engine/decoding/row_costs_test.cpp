@@ -68,7 +68,7 @@ class SlowStart {
   std::array<std::uint32_t, 64> seen_{};
 };
 
-// Once it gave up, nothing told it that later steps are faster.
+// Once it had given up, it did not learn that later steps are faster.
 TEST(RowCostsLearning, ASlowStartDoesNotEndSpeculation) {
   EXPECT_GE(SlowStart(0.7, 3.0, 3).run(1500), 6u);
   EXPECT_GE(SlowStart(0.9, 2.0, 2).run(1500), 12u);

@@ -42,7 +42,7 @@ TEST(Decimal, Compares) {
   EXPECT_EQ(compare(number("2.50"), number("25e-1")), 0);
 }
 
-// Every number with up to three digits before the point and one behind it, against every bound.
+// Every number with up to three digits before the point and one after it, against every bound.
 TEST(Decimal, AutomataAgreeWithArithmetic) {
   for (const char* const text :
        {"0", "7", "-7", "12", "-100", "99.5", "0.5", "-0.5", "105", "3.25"}) {

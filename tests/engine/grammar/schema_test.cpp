@@ -263,7 +263,7 @@ TEST(Schema, AnyOrderIfAskedFor) {
   EXPECT_FALSE(accepts(grammar, R"({"c":0,"d":0,"e":0,"b":1})"));
 }
 
-// Alternatives that only the keywords beside oneOf tell apart.
+// Alternatives that only the keywords next to oneOf distinguish.
 TEST(Schema, OneOfInItsContext) {
   std::string alternatives;
   for (int i = 0; i < 12; ++i)

@@ -96,7 +96,7 @@ class ContrastTest : public GpuTest {
       request.prompt = expert_.golden.prompts[i];
       request.max_tokens = kContrastTokens;
       request.sampling.temperature = 0;
-      if (i == 1) request.contrast_beta = 0;  // plain decoding beside the others
+      if (i == 1) request.contrast_beta = 0;  // plain decoding in the same batch
       if (i == 2) request.contrast_alpha = 0.5f;
     }
     return requests;

@@ -15,7 +15,7 @@
 namespace hearth::testing {
 namespace {
 
-constexpr uint32_t kSearchedTokens = 10;
+constexpr uint32_t kSearchedTokens = 20;
 
 class ContrastiveSearchTest : public GpuTest {
  protected:
@@ -29,12 +29,19 @@ class ContrastiveSearchTest : public GpuTest {
     ASSERT_ASSIGN(golden_, read_golden_model("llama"));
     ASSERT_ASSIGN(file_, ModelFile::open(golden_.folder));
     ASSERT_ASSIGN(model_, Model::load(device(), *file_, {.context = golden_.context}));
-    ASSERT_ASSIGN(runner_,
-                  StepRunner::create(
-                      device(), pipelines(), *model_,
-                      {.limits = {.rows = 96, .sequences = 8, .logit_rows = 40, .context = 128},
-                       .slots = 8,
-                       .kv_blocks = 60}));
+    start_runner(KvFormat::kF16);
+  }
+
+  void start_runner(KvFormat kv) {
+    ASSERT_ASSIGN(runner_, StepRunner::create(device(), pipelines(), *model_,
+                                              {.limits = {.rows = 96,
+                                                          .sequences = 8,
+                                                          .candidates = 32,
+                                                          .logit_rows = 40,
+                                                          .context = 128,
+                                                          .kv = kv},
+                                               .slots = 8,
+                                               .kv_blocks = 60}));
   }
 
   std::unique_ptr<Engine> engine(uint32_t pool_blocks, uint32_t max_proposed = 32) {
@@ -130,7 +137,7 @@ class ContrastiveSearchTest : public GpuTest {
       request.contrastive_search = {.alpha = i == 0 ? 0.4f : 0.6f,
                                     .top_k = 3 + static_cast<uint32_t>(i)};
     }
-    // One that samples, beside them.
+    // One that samples, in the same batch.
     requests.push_back(
         {.prompt = golden_.prompts[1], .sampling = {.temperature = 0}, .max_tokens = 15});
     return requests;
@@ -161,7 +168,7 @@ TEST_F(ContrastiveSearchTest, GeneratesWhatTheFormulaSays) {
   const auto plenty = generated(*engine(60), requests);
   ASSERT_EQ(plenty.size(), requests.size());
   uint64_t preemptions = 0;
-  for (const uint32_t blocks : {5u, 7u, 9u}) {
+  for (uint32_t blocks = 10; blocks <= 20; ++blocks) {
     const auto tight = engine(blocks);
     EXPECT_EQ(generated(*tight, requests), plenty) << blocks << " blocks";
     preemptions += tight->metrics().preemptions_recompute.value();
@@ -180,6 +187,16 @@ TEST_F(ContrastiveSearchTest, GeneratesWhatTheFormulaSays) {
     if (most_probable[i] != plenty[i]) ++different;
   }
   EXPECT_GT(different, 1u) << "the search makes no difference";
+}
+
+// The scales of a candidate's keys and values move with them.
+TEST_F(ContrastiveSearchTest, GeneratesWhatTheFormulaSaysWithAQ8_0Cache) {
+  start_runner(KvFormat::kQ8_0);
+  const std::vector<GenerationRequest> requests = this->requests();
+  const auto searched = generated(*engine(60), requests);
+  ASSERT_EQ(searched.size(), requests.size());
+  for (size_t i = 0; i + 1 < requests.size(); ++i)
+    EXPECT_EQ(searched[i], expected(requests[i])) << "request " << i;
 }
 
 }  // namespace

@@ -201,7 +201,10 @@ TEST(AttentionWork, PaddingSeesTheKeysBeforeIt) {
       {.first_row = 0, .rows = 1, .first_position = 40, .block_table = 3},
       {.first_row = 1, .rows = 1, .first_position = 40, .block_table = 3}};
   AttentionPlanner planner;
-  ASSERT_TRUE(planner.plan(sequences, 1, 0, {.few_tokens = 1, .wanted_items = 4}, {.few = 2}).ok());
+  ASSERT_TRUE(planner
+                  .plan({.sequences = sequences, .members = 1},
+                        {.few_tokens = 1, .wanted_items = 4}, {.few = 2})
+                  .ok());
   const std::vector<AttentionItem>& items = planner.work().few;
   EXPECT_EQ(items[0].first_row, 0u);
   EXPECT_EQ(items[0].key_end, 41u);

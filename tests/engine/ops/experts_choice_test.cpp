@@ -72,12 +72,27 @@ TEST(ExpertsChoice, FewRowsOfMxfp4ReadEachExpertOnce) {
   EXPECT_EQ(family_of(plan.down), "experts_few");
   EXPECT_TRUE(plan.halves && plan.gate_up.half_results);
   EXPECT_EQ(plan.gate_up.kernel.groups.y, 132u);
-  const ExpertsPlan one = choose_experts(h200_like(), gpt_oss_experts(1));
-  EXPECT_EQ(family_of(one.gate_up), "experts_few");
-  EXPECT_EQ(family_of(one.down), "experts_sum_integer");
-  EXPECT_FALSE(one.halves || one.gate_up.half_results);
+  EXPECT_FALSE(plan.gate_up.sums || plan.down.sums);
   // A row's result must not depend on the number of rows.
   EXPECT_EQ(family_of(choose_experts(h200_like(), gpt_oss_experts(8), true).gate_up),
+            "experts_integer");
+}
+
+// One row has a kernel of its own, unless the parts of x of too many experts had to be in
+// registers.
+TEST(ExpertsChoice, OneRowOfMxfp4AddsUpItsExperts) {
+  ExpertsShape shape = gpt_oss_experts(1);
+  const ExpertsPlan plan = choose_experts(h200_like(), shape);
+  for (const ExpertProduct* product : {&plan.gate_up, &plan.down}) {
+    EXPECT_EQ(family_of(*product), "experts_one_row");
+    EXPECT_EQ(product->kernel.groups.y, 132u);
+    // 23 subgroups of 32 lanes with 128 inputs each are the first to hold 2880.
+    EXPECT_EQ(product->kernel.pipeline.constants.front(), 23 * 32u);
+  }
+  EXPECT_TRUE(plan.halves && plan.gate_up.half_results && plan.down.sums && !plan.combine);
+  shape.used = 5;
+  EXPECT_EQ(family_of(choose_experts(h200_like(), shape).down), "experts_few");
+  EXPECT_EQ(family_of(choose_experts(h200_like(), gpt_oss_experts(1), true).gate_up),
             "experts_integer");
 }
 
@@ -107,7 +122,7 @@ TEST(ExpertsChoice, TilesGrowWithTheRowsOfAnExpert) {
   EXPECT_GE(before, 64u);
 }
 
-// 2880 is no multiple of the 128 inputs of a step; few rows get their kernel all the same.
+// 2880 is not a multiple of the 128 inputs of a step; few rows still get their kernel.
 TEST(ExpertsChoice, RowsThatAreNoMultipleOf128) {
   for (const uint32_t rows : {16u, 64u, 256u}) {
     const ExpertsPlan plan = choose_experts(h200_like(), gpt_oss_experts(rows));

@@ -8,7 +8,8 @@
 namespace hearth {
 namespace {
 
-constexpr StepLimits kListedLimits{.rows = 700, .sequences = 12, .logit_rows = 20, .context = 5000};
+constexpr StepLimits kListedLimits{
+    .rows = 700, .sequences = 12, .candidates = 8, .logit_rows = 20, .context = 5000};
 
 // Every bucket that steps within the limits fall into.
 template <class Visit>
@@ -46,6 +47,25 @@ TEST(StepBucketList, EveryBucketHasAStandIn) {
           stand_ins, {}, [](const StepBucket& each) { return each.sequence_rows > 1; }));
     }
   });
+}
+
+// Each candidate counts as a sequence.
+TEST(StepBucketList, StepsWithCandidatesHaveAStandInAndAreCovered) {
+  const StepNeeds needs{.candidates = true};
+  const std::vector<StepBucket> minimum = minimum_buckets(kListedLimits, needs);
+  const std::set<StepBucket> known(minimum.begin(), minimum.end());
+  const std::vector<StepBucket> all = covering_buckets(kListedLimits, needs);
+  const std::set<StepBucket> covered(all.begin(), all.end());
+  for (uint32_t sequences = 1; sequences <= kListedLimits.most_sequences(); ++sequences) {
+    StepBucket bucket = choose_bucket(sequences, sequences, 1, sequences);
+    bucket.context = bucket_context(900);
+    bucket.extras = kStepRowExtras | kStepHidden;
+    EXPECT_TRUE(covered.contains(bucket)) << sequences;
+    const std::vector<StepBucket> stand_ins = stand_in_buckets(bucket, kListedLimits);
+    EXPECT_TRUE(std::ranges::any_of(stand_ins, [&](const StepBucket& stand_in) {
+      return known.contains(stand_in);
+    })) << sequences;
+  }
 }
 
 TEST(StepBucketList, ASmallerBucketDoesNotFit) {

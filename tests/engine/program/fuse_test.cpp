@@ -105,6 +105,25 @@ TEST(StepProgram, HiddenStatesNeedAllRowsUpToTheFinalNorm) {
   for (const Op* op = ops.data(); op < last - 1; ++op) EXPECT_EQ(op->rows, bucket.rows);
 }
 
+// In a decode step, too, whose final norm would otherwise be part of another kernel, or write halves.
+TEST(Fuse, HiddenStatesThatAreKeptAreFloats) {
+  const auto model = planned_model("llama");
+  for (const DeviceProfile& device : device_profiles())
+    for (const uint32_t sequences : {1u, 4u, 32u}) {
+      StepBucket bucket = step_of(sequences, 1);
+      bucket.extras = kStepRowExtras | kStepHidden;
+      const StepPlan plan = model->plan(device.caps, bucket);
+      size_t keep = 0;
+      while (keep < plan.ops.size() && plan.ops[keep].as<PlannedKeep>() == nullptr) ++keep;
+      ASSERT_LT(keep + 1, plan.ops.size());
+      ASSERT_GT(keep, 0u);
+      const auto* norm = plan.ops[keep - 1].as<PlannedNorm>();
+      ASSERT_NE(norm, nullptr);
+      EXPECT_EQ(norm->shape.form, RowForm::kFloats);
+      EXPECT_NE(plan.ops[keep + 1].as<PlannedCompare>(), nullptr);
+    }
+}
+
 // Only adds have no kernel of their own.
 TEST(Fuse, WithoutFusionEveryOpHasItsOwnKernels) {
   for (const Architecture* architecture : all_architectures()) {

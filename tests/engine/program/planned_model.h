@@ -16,10 +16,11 @@ namespace hearth::testing {
 class PlannedModel {
  public:
   static Result<std::unique_ptr<PlannedModel>> create(const MadeModelInfo& info,
-                                                      const TensorShard& shard = {}) {
+                                                      const TensorShard& shard = {},
+                                                      const BlockDeal& deal = {}) {
     std::unique_ptr<PlannedModel> planned(new PlannedModel());
     HEARTH_ASSIGN(planned->file_, MadeModel::header(info));
-    HEARTH_ASSIGN(planned->model_, plan_model(*planned->file_, {}, shard));
+    HEARTH_ASSIGN(planned->model_, plan_model(*planned->file_, {}, shard, deal));
     return planned;
   }
 

@@ -1,4 +1,5 @@
-// Steps of ranks that divide every layer: where they meet, and what is fused in between.
+// Steps of ranks that divide every layer, or the KV cache: where they meet, and what is fused in
+// between.
 #include "engine/program/segments.h"
 
 #include <gtest/gtest.h>
@@ -43,8 +44,8 @@ TEST(Segments, RanksMeetTwicePerLayer) {
         const RankMeeting& logits = *segments[segments.size() - 2].meeting;
         EXPECT_EQ(logits.y, Value::kLogits);
         EXPECT_EQ(logits.rows, bucket.logit_rows);
-        EXPECT_EQ(logits.joined_width, 160u);
-        EXPECT_LT(logits.width, 160u);
+        EXPECT_EQ(logits.y_width, 160u);
+        EXPECT_LT(logits.x_width, 160u);
         // In the last layer only the rows whose logits are wanted are left.
         EXPECT_EQ(segments.front().meeting->rows, bucket.rows);
         EXPECT_EQ(segments[segments.size() - 3].meeting->rows, bucket.logit_rows);
@@ -87,6 +88,47 @@ TEST(Segments, NoFusionCrossesAMeeting) {
     }
 }
 
+StepPlan plan_of_dealt(const std::string& architecture, uint32_t rank, const StepBucket& bucket) {
+  MadeModelInfo info = small_model(architecture);
+  info.layers = 3;
+  auto model = PlannedModel::create(info, {}, {.rank = rank, .ranks = 2});
+  EXPECT_TRUE(model.ok()) << model.error().message;
+  return (*model)->plan(find_device_profile("h200").value(), bucket);
+}
+
+// Only the last rank goes on after the last attention.
+TEST(Segments, RanksThatShareKvBlocksMeetOncePerLayer) {
+  for (const std::string architecture : {"llama", "gemma2", "qwen3moe", "gpt-oss"})
+    for (const StepBucket& bucket : {step_of(1, 1), step_of(4, 1), step_of(2, 64)})
+      for (const uint32_t rank : {0u, 1u}) {
+        SCOPED_TRACE(architecture);
+        const StepPlan plan = plan_of_dealt(architecture, rank, bucket);
+        const std::vector<PlanSegment> segments = cut_at_meetings(plan);
+        ASSERT_EQ(segments.size(), 4u);
+        EXPECT_EQ(segments.back().ops.empty(), rank == 0);
+        for (size_t i = 0; i < 3; ++i) {
+          const RankMeeting& meeting = *segments[i].meeting;
+          EXPECT_EQ(meeting.kind, MeetingKind::kMerge);
+          EXPECT_EQ(meeting.rows, bucket.rows);
+          EXPECT_EQ(meeting.x_width * meeting.head_size, meeting.y_width * (meeting.head_size + 4));
+          // A kernel's only form for this is floats, and rope writes to blocks that are here.
+          const auto* attention = segments[i].ops.back().as<PlannedAttention>();
+          ASSERT_NE(attention, nullptr);
+          EXPECT_EQ(attention->form, RowForm::kFloats);
+          EXPECT_FALSE(attention->rope);
+        }
+      }
+}
+
+TEST(Segments, OnlyTheLastRankHasWhatLogitsNeed) {
+  MadeModelInfo info = small_model("llama");
+  const auto bytes_of = [&](const BlockDeal& deal) {
+    return PlannedModel::create(info, {}, deal).value()->model().weight_bytes;
+  };
+  EXPECT_EQ(bytes_of({.rank = 1, .ranks = 2}), bytes_of({}));
+  EXPECT_LT(bytes_of({.rank = 0, .ranks = 2}), bytes_of({}));
+}
+
 TEST(Segments, AreDescribed) {
   const auto layers = describe(plan_of_share("qwen3moe", 1, step_of(4, 1)));
   ASSERT_TRUE(layers.ok()) << layers.error().message;
@@ -94,6 +136,9 @@ TEST(Segments, AreDescribed) {
   EXPECT_NE(text.find("hidden = the sum of all ranks'"), std::string::npos) << text;
   EXPECT_NE(text.find("hidden = 0"), std::string::npos);
   EXPECT_NE(text.find("logits = all ranks' side by side"), std::string::npos);
+  const auto dealt = describe(plan_of_dealt("llama", 1, step_of(4, 1)));
+  ASSERT_TRUE(dealt.ok()) << dealt.error().message;
+  EXPECT_NE(to_text(*dealt).find("attended = all ranks' attention_sums merged"), std::string::npos);
 }
 
 }  // namespace

@@ -1,11 +1,13 @@
 #include "engine/ranks/link_exchange.h"
 
+#include <cmath>
 #include <functional>
 #include <thread>
 
 #include <gtest/gtest.h>
 
 #include "engine/ranks/in_process_link.h"
+#include "params/attention.h"
 
 namespace hearth::testing {
 namespace {
@@ -36,6 +38,22 @@ TEST(LinkExchange, AddsUpInTheOrderOfRanks) {
     });
 }
 
+// Every rank adds up a part of many rows; the parts are not of the same size.
+TEST(LinkExchange, TheSumOfManyRowsIsDividedOverTheRanks) {
+  const std::vector<float> parts{1e8f, 1, -1e8f, 2};
+  const size_t size = (16 << 18) + 5;  // 16 MiB, and a little
+  on_ranks(4, [&](uint32_t rank, LinkExchange& exchange) {
+    std::vector<float> own(size, parts[rank]);
+    for (size_t i = 0; i < size; i += 1000) own[i] = static_cast<float>(i);
+    std::vector<float> total(size, -1.0f);
+    for (int repetition = 0; repetition < 2; ++repetition) {
+      ASSERT_TRUE(exchange.sum(own, total).ok());
+      for (size_t i = 0; i < size; ++i)
+        ASSERT_EQ(total[i], i % 1000 == 0 ? 4 * static_cast<float>(i) : 2.0f) << i;
+    }
+  });
+}
+
 TEST(LinkExchange, JoinsColumnsOfDifferentWidthsOnTheLastRank) {
   on_ranks(3, [](uint32_t rank, LinkExchange& exchange) {
     const std::vector<std::vector<float>> parts = {{1, 4}, {2, 3, 5, 6}, {7, 8}};  // 2 rows each
@@ -54,6 +72,66 @@ TEST(LinkExchange, ColumnsThatDoNotAddUpAreAnError) {
       std::vector<float> all(rank == 1 ? width : 0);
       EXPECT_EQ(exchange.join(own, 1, all).ok(), rank == 0);
     });
+}
+
+// Sums of 2^(score - max) * value over a rank's keys, as attention leaves them.
+std::vector<float> sums_of(const std::vector<std::pair<float, std::vector<float>>>& keys) {
+  std::vector<float> sums(2 + params::kAttentionStats, 0.0f);
+  if (keys.empty()) return sums;
+  sums[2] = keys.front().first;
+  for (const auto& [score, value] : keys) sums[2] = std::max(sums[2], score);
+  for (const auto& [score, value] : keys) {
+    const float weight = std::exp2(score - sums[2]);
+    for (size_t i = 0; i < 2; ++i) sums[i] += weight * value[i];
+    sums[3] += weight;
+  }
+  return sums;
+}
+
+// As if one rank had all keys. Scores are far apart, and some ranks have no keys.
+TEST(LinkExchange, MergesAttentionToTheKeysOfAllRanks) {
+  using Keys = std::vector<std::pair<float, std::vector<float>>>;
+  const std::vector<std::vector<Keys>> heads = {
+      {{{3.0f, {1, 2}}, {1.0f, {5, -1}}}, {{2.0f, {-4, 0.5f}}}, {}},
+      {{}, {{-900.0f, {1, 2}}}, {{-903.0f, {3, 4}}, {-1000.0f, {7, 7}}}},
+      {{{400.0f, {1, 1}}}, {{-400.0f, {9, 9}}}, {{399.0f, {2, 2}}}},
+      {{}, {}, {{5.0f, {6, 7}}}},
+      {{}, {}, {}}};
+  for (const uint32_t ranks : {2u, 3u})
+    on_ranks(ranks, [&](uint32_t rank, LinkExchange& exchange) {
+      std::vector<float> own, all(2 * heads.size(), -1.0f);
+      for (const std::vector<Keys>& head : heads) {
+        const std::vector<float> sums = sums_of(head[rank]);
+        own.insert(own.end(), sums.begin(), sums.end());
+      }
+      ASSERT_TRUE(exchange.merge(own, 2, all).ok());
+      for (size_t head = 0; head < heads.size(); ++head) {
+        Keys keys;
+        for (uint32_t other = 0; other < ranks; ++other)
+          keys.insert(keys.end(), heads[head][other].begin(), heads[head][other].end());
+        const std::vector<float> together = sums_of(keys);
+        for (size_t i = 0; i < 2; ++i) {
+          const float expected = together[3] > 0 ? together[i] / together[3] : 0.0f;
+          EXPECT_NEAR(all[2 * head + i], expected, 1e-5) << "head " << head << " on rank " << rank;
+        }
+      }
+    });
+}
+
+TEST(LinkExchange, BlocksGoFromRankToRank) {
+  on_ranks(3, [](uint32_t rank, LinkExchange& exchange) {
+    const std::vector<float> own(2, 1.0f);
+    std::vector<float> total(2);
+    ASSERT_TRUE(exchange.sum(own, total).ok());
+    const auto block_of = [](uint32_t from) {
+      return std::vector<std::byte>(24, static_cast<std::byte>(0xc0 + from));
+    };
+    ASSERT_TRUE(exchange.send_block((rank + 1) % 3, block_of(rank)).ok());
+    const auto block = exchange.receive_block((rank + 2) % 3);
+    ASSERT_TRUE(block.ok()) << block.error().message;
+    EXPECT_EQ(*block, block_of((rank + 2) % 3));
+    ASSERT_TRUE(exchange.sum(own, total).ok());
+  });
 }
 
 TEST(LinkExchange, RowsOfDifferentSizesAreAnError) {
@@ -81,7 +159,7 @@ TEST(LinkExchange, RanksThatDisagreeAboutTheOrderNotice) {
   on_ranks(2, [](uint32_t rank, LinkExchange& exchange) {
     const std::vector<float> own(2, 1.0f);
     std::vector<float> total(2);
-    // Rank 0 only sends its columns and goes on, while rank 1 begins with the sum.
+    // Rank 0 only sends its columns and continues, while rank 1 begins with the sum.
     if (rank == 0) {
       ASSERT_TRUE(exchange.join(own, 1, {}).ok());
       EXPECT_FALSE(exchange.sum(own, total).ok());

@@ -110,6 +110,26 @@ TEST(TokenLedger, AnOutcomeCanBeSampledAgain) {
   EXPECT_EQ(ledger.work(), 1u);
 }
 
+TEST(TokenLedger, ACandidateIsTakenAsItWasComputed) {
+  TokenLedger ledger = ledger_of(15, 60);
+  run(ledger, true);
+  ledger.propose_candidates(Tokens{5, 6, 7});
+  EXPECT_FALSE(ledger.awaiting());
+  EXPECT_EQ(ledger.work(), 3u) << "the prompt is not computed again";
+  run(ledger, true);
+  ledger.take_candidate(1);
+  EXPECT_EQ(ledger.committed(), 16u);
+  EXPECT_EQ(ledger.computed(), 16u);
+  EXPECT_EQ(ledger.tokens().back(), 6u);
+  EXPECT_EQ(ledger.hashes().size(), 1u);
+  ledger.propose_candidates(Tokens{8, 9});
+  run(ledger, true);
+  ledger.set_computed(0);  // preempted
+  ledger.take_candidate(0);
+  EXPECT_EQ(ledger.computed(), 0u);
+  EXPECT_EQ(ledger.tokens().back(), 8u);
+}
+
 TEST(TokenLedger, ProposedTokensAreNeverHashed) {
   TokenLedger ledger = ledger_of(15, 60);
   run(ledger, true);

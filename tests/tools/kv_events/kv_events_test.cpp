@@ -327,7 +327,7 @@ TEST(EventPublisher, AnOldBatchIsGone) {
   EXPECT_LE(subscriber.batches, 2u);
 }
 
-// One that does not read at all: everything goes on, and it catches up later.
+// A subscriber that does not read: the server continues, and the subscriber catches up later.
 TEST(EventPublisher, ASubscriberThatDoesNotReadHoldsNobodyUp) {
   Published published;
   EventSubscriber asleep(published.publisher->endpoint(), published.publisher->replay_endpoint(),
@@ -342,7 +342,7 @@ TEST(EventPublisher, ASubscriberThatDoesNotReadHoldsNobodyUp) {
   EXPECT_EQ(asleep.missing, 0u);
 }
 
-// The log is full before anybody reads it: the subscriber knows less, but nothing that is wrong.
+// The log is full before it is read: the subscriber knows less, but nothing that is wrong.
 TEST(EventPublisher, AfterAnOverflowTheSubscriberKnowsNothingWrong) {
   Published published({.log_events = 64});
   for (int i = 0; i < 200; ++i) ASSERT_NO_FATAL_FAILURE(published.cache.step());

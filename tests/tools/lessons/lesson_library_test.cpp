@@ -72,7 +72,10 @@ TEST(LessonLibrary, FindsByNameAndByPath) {
   const Result<Lesson> unknown = find_lesson("pagin");
   ASSERT_FALSE(unknown.ok());
   EXPECT_EQ(unknown.error().kind, ErrorKind::kNotFound);
-  EXPECT_THAT(unknown.error().message, HasSubstr("did you mean paging?"));
+  EXPECT_EQ(unknown.error().message,
+            "there is no lesson 'pagin'; did you mean paging? hearth lesson --list shows all");
+  EXPECT_EQ(find_lesson("xylophone").error().message,
+            "there is no lesson 'xylophone'; hearth lesson --list shows all");
 
   const std::filesystem::path path = std::filesystem::temp_directory_path() /
                                      ("hearth_lesson_" + std::to_string(getpid()) + ".txt");

@@ -37,7 +37,7 @@ TEST(Overload, GoodputDoesNotCollapse) {
     EXPECT_GT(limited.goodput, 0.8 * at_capacity) << rate;
     EXPECT_GT(limited.refused, 0u) << rate;
     EXPECT_EQ(limited.failed, 0u);
-    // If everybody queues, hardly anybody is served in time.
+    // If all requests queue, hardly any is served in time.
     const ReplayReport queued = replay_at_rate(rate, 0);
     EXPECT_EQ(queued.refused, 0u);
     EXPECT_LT(queued.goodput, 0.5 * limited.goodput) << rate;

@@ -4,6 +4,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "engine/scheduling/policy.h"
+
 namespace hearth::testing {
 namespace {
 
@@ -213,6 +215,9 @@ TEST(ReplayReport, TheTableHasAColumnForEachPolicy) {
   EXPECT_THAT(table, HasSubstr("TTFT, p90, ms"));
   EXPECT_THAT(table, HasSubstr("KV waste, tokens per sequence"));
   EXPECT_THAT(table_legend(reports), HasSubstr("TTFT is the time to the first token"));
+  EXPECT_THAT(table_legend(reports), Not(HasSubstr("delivers")));
+  reports[0].switches = describe(*named_policy("static"));
+  EXPECT_THAT(table_legend(reports), HasSubstr("static delivers the tokens of a batch together"));
   // All lines have the same length, so the columns line up.
   size_t begin = 0, width = table.find('\n');
   while (begin < table.size()) {

@@ -47,6 +47,13 @@ TEST(Axis, LogarithmicTicksAreAtPowersOfTenWithMinorTicksBetween) {
   EXPECT_EQ(ticks.size(), 28u);  // 3 decades of 9, and the end
   EXPECT_EQ(labels(axis_ticks(1e-3, 0.02, true, Unit::kSeconds, 6)),
             (std::vector<std::string>{"1 ms", "2 ms", "5 ms", "10 ms", "20 ms"}));
+  // However little room there is, a number says how large things are.
+  EXPECT_EQ(labels(axis_ticks(4e-3, 0.3, true, Unit::kSeconds, 1)),
+            (std::vector<std::string>{"10 ms"}));
+  EXPECT_EQ(labels(axis_ticks(1e-4, 0.02, true, Unit::kSeconds, 1)),
+            (std::vector<std::string>{"1 ms"}));
+  EXPECT_EQ(labels(axis_ticks(3e-3, 9e-3, true, Unit::kSeconds, 1)),
+            (std::vector<std::string>{"5 ms"}));
 }
 
 TEST(Axis, AnEmptyAxisHasNoTicks) {

@@ -36,6 +36,8 @@ EngineView recorded_view(uint64_t number, size_t blocks = 8) {
   view.source = "a model on a device";
   view.policy = *named_policy(number < 20 ? "static" : "continuous");
   view.limits.max_sequences = 4;
+  view.totals.requests_finished = number / 3;
+  view.totals.preemptions_swap = number;
   view.has_snapshot = true;
   view.snapshot_step = number;
   view.sequences = {{.id = 1, .state = SequenceState::kRunning, .priority = -3, .computed = 8}};
@@ -65,6 +67,7 @@ TEST(ViewHistory, ShowsWhatWasKnownAtAnyStep) {
     const EngineView was = recorded_view(at);
     EXPECT_EQ(shown.counts, was.counts) << at;
     EXPECT_EQ(shown.policy, was.policy) << at;
+    EXPECT_EQ(shown.totals.requests_finished, was.totals.requests_finished) << at;
     EXPECT_EQ(shown.snapshot_step, at);
     ASSERT_EQ(shown.blocks.size(), was.blocks.size());
     for (size_t i = 0; i < was.blocks.size(); ++i)
@@ -165,6 +168,8 @@ TEST_F(RecordingTest, ComesBackAsItWasAndIsATrace) {
     history.show(at, was);
     read->show(at, is);
     EXPECT_EQ(is.counts, was.counts);
+    EXPECT_EQ(is.totals.requests_finished, was.totals.requests_finished);
+    EXPECT_EQ(is.totals.preemptions_swap, was.totals.preemptions_swap);
     EXPECT_EQ(is.policy, was.policy);
     EXPECT_EQ(is.limits.max_sequences, 4u);
     EXPECT_EQ(is.now, was.now);

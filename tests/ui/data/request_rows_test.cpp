@@ -218,7 +218,7 @@ TEST_F(RequestRowsTest, SortsByEveryColumn) {
   EXPECT_THAT(order(RequestColumn::kId, true), ElementsAre(3, 2, 1));
   EXPECT_THAT(order(RequestColumn::kArrived, false), ElementsAre(2, 1, 3));
   EXPECT_THAT(order(RequestColumn::kProgress, true), ElementsAre(2, 1, 3));
-  EXPECT_THAT(order(RequestColumn::kState, false), ElementsAre(3, 1, 2));
+  EXPECT_THAT(order(RequestColumn::kState, false), ElementsAre(1, 2, 3));
   EXPECT_THAT(order(RequestColumn::kWaited, true), ElementsAre(3, 1, 2));
   EXPECT_THAT(order(RequestColumn::kTtft, true), ElementsAre(1, 2, 3));
   EXPECT_THAT(order(RequestColumn::kRunning, true), ElementsAre(2, 1, 3));

@@ -13,9 +13,10 @@ TEST(ScriptTest, ReadsActionsWithQuotesAndComments) {
       "wait chat.answering == 0 60\n"
       "key Ctrl+Enter\n"
       "scroll \"Pause\" -4\n"
+      "rate 7.5\n"
       "close");
   ASSERT_TRUE(steps.ok()) << steps.error().message;
-  ASSERT_EQ(steps->size(), 6u);
+  ASSERT_EQ(steps->size(), 7u);
   EXPECT_EQ((*steps)[0].text, "New chat");
   EXPECT_EQ((*steps)[0].line, 2u);
   EXPECT_EQ((*steps)[1].text, "say \"hi\"\nnow");
@@ -23,7 +24,9 @@ TEST(ScriptTest, ReadsActionsWithQuotesAndComments) {
   EXPECT_EQ((*steps)[2].seconds, 60);
   EXPECT_EQ((*steps)[4].text, "Pause");
   EXPECT_EQ((*steps)[4].lines, -4);
-  EXPECT_EQ((*steps)[5].action, ScriptAction::kClose);
+  EXPECT_EQ((*steps)[5].action, ScriptAction::kRate);
+  EXPECT_EQ((*steps)[5].seconds, 7.5);
+  EXPECT_EQ((*steps)[6].action, ScriptAction::kClose);
 }
 
 TEST(ScriptTest, ErrorsNameTheLine) {

@@ -123,6 +123,17 @@ TEST(TimelineCells, RecomputingInChunksForcesNothing) {
   EXPECT_FALSE(timeline.marks().forced);
 }
 
+// The last chunk that recomputes ends where the sequence was; the token sampled before comes next.
+TEST(TimelineCells, AChunkThatEndsWhereTheSequenceWasForcesNothing) {
+  TimelineData timeline;
+  StepRecord first = step(1, 1.0, {prompt(1, 0, 8, true)});
+  first.arrived = {arrival(1, 0.9, 8)};
+  timeline.update(view_of({first, step(2, 1.1, {prompt(1, 0, 8)}), step(3, 1.2, {decode(1, 8)})}));
+  EXPECT_EQ(timeline.find(1)->cell(1).recomputed, 8u);
+  EXPECT_EQ(timeline.find(1)->cell(2).forced, 0u);
+  EXPECT_FALSE(timeline.marks().forced);
+}
+
 // After a preemption by recompute, but not after a swap, what was there is computed again.
 TEST(TimelineCells, RecomputeAndSwapDiffer) {
   TimelineData timeline;

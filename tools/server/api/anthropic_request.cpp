@@ -98,7 +98,7 @@ MaybeError read_blocks(const std::string& name, const std::string& role, const o
       error = add_tool_result(block_name, block, calls, messages);
     } else if (type == "thinking" && role == "assistant") {
       thinking += text_field(block, "thinking");
-    } else if (type != "redacted_thinking") {  // which nobody but Anthropic can read
+    } else if (type != "redacted_thinking") {  // which only Anthropic can read
       error = unsupported_content(block_name, type);
     }
     if (error) return error;

@@ -23,7 +23,7 @@ struct FieldRules {
 
 // Copies the fields that are passed from `from` to `to`. An error names the first field that is
 // unknown, or that is not supported and asks for something: null, false, "", [] and {} do not.
-// `prefix` is where the fields are: "options.", say.
+// `prefix` is where the fields are: "options.", for example.
 std::optional<ApiError> pass_fields(const FieldRules& rules, const nlohmann::ordered_json& from,
                                     nlohmann::ordered_json& to, std::string_view prefix = {});
 
@@ -41,8 +41,8 @@ std::string text_field(const nlohmann::ordered_json& object, std::string_view na
 ApiError field_error(std::string name, std::string_view what);  // "'name' must be a string"
 ApiError unsupported_content(std::string name, std::string_view type);
 
-// The ids of calls that results may answer, as a conversation goes on. Checked here rather than by
-// the chat completion, whose messages are not where the client has put them.
+// The ids of calls that results may answer, as a conversation continues. Checked here rather than
+// by the chat completion, whose messages are not where the client has put them.
 using KnownCallIds = std::set<std::string>;
 // An error if there is no such call; `name` is the field with its id.
 std::optional<ApiError> check_answered(const KnownCallIds& calls, const std::string& id,

@@ -15,7 +15,7 @@ class OllamaReply : public ReplyAdapter {
 
   std::string_view stream_type() const override { return "application/x-ndjson"; }
 
-  // To a request that only wants the model to be loaded.
+  // The reply to a request that only loads the model.
   static nlohmann::json loaded(OllamaCall call, const std::string& model);
 
  private:

@@ -28,7 +28,7 @@ std::variant<GenerationCall, ApiError> response_call(ServerState& server, const 
       });
   if (ApiError* error = std::get_if<ApiError>(&parsed)) return std::move(*error);
   ResponsesRequest& asked = std::get<ResponsesRequest>(parsed);
-  // Whoever knows an id may read the response, so nobody must be able to guess one.
+  // Every client that knows an id may read the response, so ids must not be guessable.
   ResponsesReply::Head head{.id = fmt::format("resp_{}{}", server.next_id(), server.next_id()),
                             .model = model.name,
                             .created = unix_seconds(),

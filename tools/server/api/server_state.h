@@ -46,7 +46,7 @@ class ServerState {
   // When a request that begins now has to be done.
   HttpClock::time_point deadline() const;
   HttpClock::duration comment_interval() const { return comment_interval_; }
-  // Nobody waits for this reply any more, or the server has no time left for it.
+  // The client has left, or the server has no time left for this reply.
   bool is_gone(HttpReply& reply) const { return cut_off_ || !reply.flush() || reply.client_gone(); }
   // Runs a task on the threads that make prompts. False: it did not end in time, and the reply says
   // so.
