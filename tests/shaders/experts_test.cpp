@@ -6,6 +6,7 @@
 #include "engine/ops/choose_experts.h"
 #include "params/expert_tiles.h"
 #include "params/experts_few.h"
+#include "params/experts_one_row.h"
 #include "params/half_rows.h"
 #include "params/matmul_direct.h"
 #include "params/matmul_wide.h"
@@ -404,15 +405,21 @@ TEST_F(ExpertsTest, OneRowFromRegisters) {
       return ExpertProduct{
           .kernel = {.pipeline = {.kernel = fmt::format("experts_one_row{}.mxfp4",
                                                         real ? "" : "_emulated"),
-                                  .constants = {kSubgroups * kLanes, 0, inputs, results, kSubgroups,
-                                                divide_up(all, groups), test.ahead, 0, 0,
-                                                shape.used, divide_up(shape.experts, lanes),
-                                                shape.over_all ? 1u : 0u, 0},
+                                  .constants =
+                                      params::ExpertsOneRowConstants{
+                                          .kWorkgroupSize = kSubgroups * kLanes,
+                                          .kInputs = inputs,
+                                          .kResults = results,
+                                          .kSubgroups = kSubgroups,
+                                          .kRounds = divide_up(all, groups),
+                                          .kAhead = test.ahead,
+                                          .kUsed = shape.used,
+                                          .kLaneExperts = divide_up(shape.experts, lanes),
+                                          .kOverAll = shape.over_all ? 1u : 0u},
                                   .subgroup_size = lanes},
                      .groups = {.x = 1, .y = groups}},
-          .gate_constant = 7,
           .half_results = first,
-          .norm_constant = 12,
+          .can_norm = true,
           .all_rows = true,
           .sums = !first};
     };

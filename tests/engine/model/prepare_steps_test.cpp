@@ -76,13 +76,13 @@ TEST_F(PrepareStepsTest, AnAmateurIsPrepared) {
 }
 
 TEST_F(PrepareStepsTest, NeedsFollowFromTheSession) {
-  const StepLimits roomy{.sequences = 2, .logit_rows = 10}, tight{.sequences = 2, .logit_rows = 2};
+  const StepLimits limits{.sequences = 2, .candidates = 8}, without{.sequences = 2};
   SessionOptions options;
-  EXPECT_TRUE(session_needs(options, roomy).candidates);
-  EXPECT_FALSE(session_needs(options, tight).candidates);
-  EXPECT_FALSE(session_needs(options, roomy).trees);
+  EXPECT_TRUE(session_needs(options, limits).candidates);
+  EXPECT_FALSE(session_needs(options, without).candidates);
+  EXPECT_FALSE(session_needs(options, limits).trees);
   options.speculation.method = SpeculationMethod::kTree;
-  EXPECT_TRUE(session_needs(options, roomy).trees);
+  EXPECT_TRUE(session_needs(options, limits).trees);
   EXPECT_TRUE(companion_needs(options, CompanionRole::kAmateur).trees);
   EXPECT_FALSE(companion_needs(options, CompanionRole::kDraft).trees);
   EXPECT_FALSE(companion_needs(options, CompanionRole::kDraft).extras);

@@ -61,7 +61,7 @@ class CompilerGate {
 class StepPreparationTest : public GpuTest {
  protected:
   static constexpr StepRunnerOptions kRunner{
-      .limits = {.rows = 64, .sequences = 4, .logit_rows = 8, .context = 1024},
+      .limits = {.rows = 64, .sequences = 4, .candidates = 4, .logit_rows = 8, .context = 1024},
       .slots = 4,
       .kv_blocks = 128};
 

@@ -87,7 +87,7 @@ TEST(ExpertsChoice, OneRowOfMxfp4AddsUpItsExperts) {
     EXPECT_EQ(family_of(*product), "experts_one_row");
     EXPECT_EQ(product->kernel.groups.y, 132u);
     // 23 subgroups of 32 lanes with 128 inputs each are the first to hold 2880.
-    EXPECT_EQ(product->kernel.pipeline.constants.front(), 23 * 32u);
+    EXPECT_EQ(product->kernel.pipeline.constants.workgroup_size(), 23 * 32u);
   }
   EXPECT_TRUE(plan.halves && plan.gate_up.half_results && plan.down.sums && !plan.combine);
   shape.used = 5;
