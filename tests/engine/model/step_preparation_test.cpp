@@ -234,7 +234,7 @@ TEST_F(StepPreparationTest, NothingIsCompiledOnTheEngineThreadAfterLoading) {
     for (TokenStream& stream : streams) {
       while (stream.next()) {
       }
-      EXPECT_EQ(stream.end().reason, FinishReason::kLength);
+      EXPECT_EQ(stream.end().reason, FinishReason::kLength) << stream.end().message;
     }
   }
   EXPECT_TRUE(gate.compiled_by(engine_thread).empty());
