@@ -114,8 +114,8 @@ TEST_F(DashTest, ClosingInMidGenerationEndsCleanly) {
 
 TEST_F(DashTest, ADroppedModelIsEstimatedAndLoaded) {
   const Finished result = play(
-      "wait dashboard.connected == 1 20\n"
-      "drop " +
+      std::string("wait dashboard.connected == 1 20\n"
+                  "drop ") +
           kSmallModel +
           "\n"
           "wait models.front == 1 20\n"
