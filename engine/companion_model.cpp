@@ -62,6 +62,7 @@ uint32_t CompanionModel::context_limit(uint32_t of_model) const {
 
 StepLimits CompanionModel::limits(StepLimits of_model) const {
   if (role_ == CompanionRole::kAmateur) return of_model;
+  of_model.candidates = 0;
   of_model.logit_rows = of_model.sequences;
   of_model.masks = 0;
   const uint32_t own = plan_.config.context;

@@ -53,10 +53,13 @@ StepLimits step_limits(const SessionOptions& options, const DeviceCaps& caps,
   }
   // Kernels use at least one workgroup per row, and rows are rounded up to a bucket's size.
   const uint32_t most = std::bit_floor(*std::ranges::min_element(caps.limits.max_group_count));
-  const uint32_t logit_rows = std::min(wanted_logit_rows(options), most);
-  return {.rows = std::min(std::max(tokens, options.max_sequences), most),
+  const uint32_t rows = std::min(std::max(tokens, options.max_sequences), most);
+  const uint32_t logit_rows = std::min(wanted_logit_rows(options), rows);
+  return {.rows = rows,
           .sequences = options.max_sequences,
-          .candidates = logit_rows - std::min(logit_rows, options.max_sequences),
+          .candidates = options.ranks.several()  // where contrastive search is refused
+                            ? 0
+                            : logit_rows - std::min(logit_rows, options.max_sequences),
           .logit_rows = logit_rows,
           .context = options.context,
           .masks = logit_rows,  // every request may have a grammar

@@ -238,7 +238,9 @@ Status StepLoop::deliver(StepInFlight& step, const StepOutcome& outcome,
       continue;
     }
     if (request->contrastive() != nullptr) {
+      accepted_candidates_ = 0;
       if (!take_candidates(*request, member, outcome, now)) --step.record.sampled_tokens;
+      record_accepted(step.record, member, accepted_candidates_);
       continue;
     }
     if (request->takes_back()) {

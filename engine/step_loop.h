@@ -10,7 +10,7 @@
 //
 // A request with a grammar is not planned again before its next mask is there. Threads compute the
 // masks (mask_workers.h); the scheduler learns the token that was sampled only then, so that a late
-// mask delays nobody else. If enough members of a step have a grammar, the next step is planned
+// mask delays no other request. If enough members of a step have a grammar, the next step is planned
 // after it has ended and their masks are ready (mask_pace.h); otherwise they miss every other step.
 // A late request waits for those in flight and joins them again: a step takes hardly less time with
 // half of them.
@@ -139,6 +139,7 @@ class StepLoop {
   std::vector<RequestId> failed_;  // scratch space of fail_step()
   std::vector<uint32_t> sampled_;  // scratch space of judge()
   Judgement judgement_;
+  uint32_t accepted_candidates_ = 0;  // by the last take_candidates()
   bool keeps_hidden_ = false;  // for some request, now or earlier
   MaskWorkers masks_;
   MaskPace mask_pace_;

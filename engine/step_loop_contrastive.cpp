@@ -87,6 +87,7 @@ bool StepLoop::take_best(ActiveRequest& request, uint32_t computed, EngineClock:
   if (choice.index >= before) {
     const auto candidate = static_cast<uint32_t>(choice.index - before);
     links_.scheduler.take_candidate(id, candidate);
+    accepted_candidates_ = 1;
     request.set_staged_hidden(staged_hidden(tokens) + candidate);
   } else {
     // Its block has been overwritten: it is computed again.

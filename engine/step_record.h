@@ -24,8 +24,8 @@ struct StepMember {
   StepPhase phase = StepPhase::kDecode;
   uint32_t first_position = 0, tokens = 0;
   bool samples = false;
-  // The last `proposed` of its tokens were guesses of speculation, of which the model accepted
-  // this many.
+  // The last `proposed` of its tokens were guesses of speculation, or candidates, of which this many
+  // were accepted.
   uint32_t proposed = 0, accepted = 0;
 };
 

@@ -1,7 +1,7 @@
 // The hidden states of sequences that contrastive search runs for, on the device: pages of 256
 // tokens, allocated as sequences grow. Which page is where is in a table that kernels read, one row
 // per slot. A page that a slot releases is reused, never freed: steps in flight may still write to
-// it, and whoever gets it writes to it before it reads. For one thread.
+// it, and the next slot that gets it writes to it before it reads. For one thread.
 #pragma once
 
 #include <cstdint>

@@ -110,7 +110,7 @@ std::vector<Op> step_program(const StepProgramInfo& info) {
     return ops;
   }
   if (!info.config.has_logits()) {
-    // The others only need this rank's part of the last attention.
+    // Only the last rank uses the attention of the last layer; the others take part in its merge.
     std::vector<Op> ops = builder.take();
     ops.resize(end_of_attention(ops));
     return ops;

@@ -22,7 +22,7 @@ enum class Channel : uint8_t {
   kIds,       // last rank to those that embed them: sampled ids
   kResults,   // last rank to rank 0: what the engine gets of a step
   kRowsRead,  // each rank to the one before: shared memory that it has read (rank_loop.h)
-  kSums,      // all ranks to all: their parts of sums, if they divide every layer
+  kSums,      // all ranks to all: sums, columns, attention and blocks, if they meet within a step
 };
 inline constexpr size_t kChannels = 7;
 

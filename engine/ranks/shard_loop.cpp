@@ -92,6 +92,8 @@ void ShardLoop::carry_out(const RankCommand& command) {
     case RankVerb::kStop:
       break;
   }
+  // Others may be waiting for blocks of this rank, and no step need follow.
+  if (!failed_.ok()) exchange_.give_up(failed_.error());
 }
 
 }  // namespace hearth

@@ -1,4 +1,4 @@
-// A rank at work, if ranks divide every layer: takes rank 0's commands in order and carries them
+// A rank at work, if ranks meet within a step: takes rank 0's commands in order and carries them
 // out on its device. All ranks run the same step at the same time, from token ids on, and meet
 // within it (link_exchange.h). The last one has all logits, samples, and tells the others the ids.
 #pragma once
@@ -16,7 +16,7 @@ namespace hearth {
 
 class ShardLoop {
  public:
-  // `share` computes this rank's part of every layer, and meets the others through `exchange`. All
+  // `share` computes this rank's part of a step, and meets the others through `exchange`. All
   // outlive the loop. REQUIRES: more than one rank.
   ShardLoop(Link& link, StepExecutor& share, LinkExchange& exchange)
       : link_(link), share_(share), exchange_(exchange) {}

@@ -389,7 +389,7 @@ void Scheduler::set_policy(const Policy& policy) {
     }
   }
   if (before.kv == KvAllocation::kReserve && policy.kv != KvAllocation::kReserve)
-    for (Sequence* sequence : running_) release_blocks(*sequence, blocks_for(sequence->computed()));
+    for (Sequence* sequence : running_) release_blocks(*sequence, sequence->filled_blocks());
   if (cached_prefixes && !caches_prefixes()) forget_prefixes();
 }
 

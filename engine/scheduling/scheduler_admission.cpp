@@ -252,7 +252,10 @@ void Scheduler::swap_in(Sequence& sequence) {
 std::uint32_t Scheduler::promised_blocks() const {
   std::uint32_t promised = 0;
   for (const Sequence* sequence : running_) {
-    if (!sequence->in_prompt() && sequence->admitted_step != plan_.step) continue;
+    // A search needs blocks for new candidates after every step.
+    if (!sequence->in_prompt() && sequence->candidates == 0 &&
+        sequence->admitted_step != plan_.step)
+      continue;
     const std::uint32_t held = static_cast<std::uint32_t>(sequence->blocks.size());
     const std::uint32_t need = sequence->blocks_to_start();
     promised += need > held ? need - held : 0;

@@ -81,7 +81,7 @@ std::optional<std::string> Scheduler::check_sequences() const {
         if (sequence.slot >= slot_count_ || slots[sequence.slot])
           return about(id, "has no slot of its own");
         slots[sequence.slot] = true;
-        if (sequence.blocks.size() < blocks_for(sequence.computed()))
+        if (sequence.blocks.size() < sequence.filled_blocks())
           return about(id, "has too few blocks");
         if (sequence.blocks.size() > sequence.max_blocks()) return about(id, "has too many blocks");
         if (!sequence.host_blocks.empty()) return about(id, "runs and has host blocks");

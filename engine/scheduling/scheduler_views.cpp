@@ -19,9 +19,12 @@ SchedulerCounts Scheduler::counts() const {
   counts.ending = static_cast<std::uint32_t>(sequences_.size()) - counts.running - queue_.size();
   for (const Sequence* sequence : running_) {
     const std::uint32_t held = static_cast<std::uint32_t>(sequence->blocks.size());
-    counts.blocks_reserved += held - blocks_for(sequence->computed());
+    std::uint64_t filled = 0;
+    for (std::uint32_t block = 0; block < sequence->filled_blocks(); ++block)
+      filled += sequence->filled_places(block);
+    counts.blocks_reserved += held - sequence->filled_blocks();
     counts.kv_tokens += sequence->computed();
-    counts.wasted_tokens += std::uint64_t{held} * kTokensPerBlock - sequence->computed();
+    counts.wasted_tokens += std::uint64_t{held} * kTokensPerBlock - filled;
   }
   return counts;
 }
@@ -81,10 +84,7 @@ void Scheduler::view_blocks(std::vector<BlockView>& views) const {
   for (const Sequence* sequence : running_) {
     for (std::size_t i = 0; i < sequence->blocks.size(); ++i) {
       BlockView& view = views[sequence->blocks[i]];
-      const std::uint32_t first = static_cast<std::uint32_t>(i) * kTokensPerBlock;
-      const std::uint32_t filled = sequence->computed() > first
-                                       ? std::min(sequence->computed() - first, kTokensPerBlock)
-                                       : 0;
+      const std::uint32_t filled = sequence->filled_places(static_cast<std::uint32_t>(i));
       const Sequence* owner = find(view.owner);
       if (owner == nullptr || owner->state != SequenceState::kRunning) view.owner = sequence->id;
       view.filled = std::max(view.filled, filled);

@@ -94,6 +94,19 @@ struct Sequence : TokenLedger {
     return at_candidates() ? computed() / kTokensPerBlock + tokens
                            : blocks_for(computed() + tokens);
   }
+  // Whether candidates have been computed that are not judged yet; each has a block of its own.
+  bool holds_candidates() const { return has_candidates() && computed() > committed(); }
+  // Blocks with something in them, and the filled places of one of its blocks.
+  std::uint32_t filled_blocks() const {
+    return holds_candidates() ? committed() / kTokensPerBlock + (computed() - committed())
+                              : blocks_for(computed());
+  }
+  std::uint32_t filled_places(std::uint32_t block) const {
+    if (block >= filled_blocks()) return 0;
+    if (holds_candidates() && block >= committed() / kTokensPerBlock)
+      return committed() % kTokensPerBlock + 1;
+    return std::min(computed() - block * kTokensPerBlock, std::uint32_t{kTokensPerBlock});
+  }
   // Blocks of candidates beyond the text's own.
   std::uint32_t more_candidate_blocks() const { return candidates > 0 ? candidates - 1 : 0; }
 

@@ -135,30 +135,33 @@ F32x4 partial_row(Work work, uint split, uint row) {
   return F32x4(params.counts + params.partials + uint64_t(at) * ((kRowQuads + 1) * 16));
 }
 
-// What a row's sums are divided by, given the max of its scores and the sum of its weights. With SINKS
-// every head has one more logit, without a value, which adds to the sum alone.
+// Writes quad `quad` of a row whose keys have all been added up, given the max of its scores and the sum of
+// its weights. With SINKS every head has one more logit, without a value, which adds to that sum alone.
+#ifdef DEALT
+void write_row(Work work, uint row, uint quad, vec4 sum, float max_score, float weight_sum) {
+#ifdef SINKS
+  if (!work.sinks_elsewhere) {
+    const float sink = F32(params.q_norm).at[row_head(work, row)] * 1.4426950408889634;
+    const float new_max = max(max_score, sink), shrink = exp2(max_score - new_max);
+    sum *= shrink;
+    weight_sum = weight_sum * shrink + exp2(sink - new_max);
+    max_score = new_max;
+  }
+#endif
+  const uint at = (work.item.first_row + row_token(work, row)) * kHeads + row_head(work, row);
+  F32x4 to = F32x4(params.result + uint64_t(at) * ((kHeadSize + kAttentionStats) * 4));
+  to.at[quad] = sum;
+  if (quad == 0) to.at[kRowQuads] = vec4(max_score, weight_sum, 0.0, 0.0);
+}
+#else
 #ifdef SINKS
 float row_divisor(Work work, uint row, float max_score, float weight_sum) {
-#ifdef DEALT
-  if (work.sinks_elsewhere) return weight_sum;
-#endif
   const float sink = F32(params.q_norm).at[row_head(work, row)];
   return weight_sum + exp2(sink * 1.4426950408889634 - max_score);
 }
 #else
 #define row_divisor(work, row, max_score, weight_sum) weight_sum
 #endif
-
-// Writes quad `quad` of a row whose keys have all been added up.
-#ifdef DEALT
-void write_row(Work work, uint row, uint quad, vec4 sum, float max_score, float weight_sum) {
-  const uint at = (work.item.first_row + row_token(work, row)) * kHeads + row_head(work, row);
-  F32x4 to = F32x4(params.result + uint64_t(at) * ((kHeadSize + kAttentionStats) * 4));
-  to.at[quad] = sum;
-  if (quad == 0)
-    to.at[kRowQuads] = vec4(max_score, row_divisor(work, row, max_score, weight_sum), 0.0, 0.0);
-}
-#else
 #define write_row(work, row, quad, sum, max_score, weight_sum) \
   write_result(work, row, quad, sum * (1.0 / row_divisor(work, row, max_score, weight_sum)))
 #endif

@@ -4,10 +4,10 @@
 #include "params/hidden_rows.h"
 
 HEARTH_PARAMS(KeepHidden)
-  reads_address x;       // [rows, width] f32
-  reads_address places;  // [rows] HiddenPlace
-  writes_address pages;  // [slots, slot_pages] address of a page, [kHiddenPageTokens, width] f16;
-  uint width;            // a multiple of 8
+  reads_address x;        // [rows, width] f32
+  reads_address places;   // [rows] HiddenPlace
+  updates_address pages;  // [slots, slot_pages] address of a page, [kHiddenPageTokens, width] f16
+  uint width;             // a multiple of 8
   uint slot_pages;
 HEARTH_PARAMS_END
 

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <thread>
 #include <vector>
 
@@ -45,6 +46,7 @@ class StandInShare final : public StepExecutor {
   }
   Status swap_out(std::span<const BlockMove> moves) override {
     if (faults.swap.should_fail()) return Error{ErrorKind::kOutOfMemory, "a share cannot swap"};
+    if (receives_from) HEARTH_TRY(exchange_.receive_block(*receives_from));
     return executor_ != nullptr ? executor_->swap_out(moves) : Status();
   }
   Status swap_in(std::span<const BlockMove> moves) override {
@@ -62,6 +64,7 @@ class StandInShare final : public StepExecutor {
   struct {
     FaultSwitch submit, swap;
   } faults;
+  std::optional<uint32_t> receives_from;  // a rank, whenever blocks are swapped out
 
  private:
   Link& link_;

@@ -7,8 +7,8 @@
 #   WHO    all, or modern: distributions new enough for cooperative matrices (Debian 13, Ubuntu
 #          24.04). The others get these through the private prefix (parts.sh).
 #   NEED   needed; optional: the command line builds and runs without it; more: what tests and ranks
-#          in several processes are built with, for tools/setup --all; testing: only running the
-#          tests wants it; fuzzing: only tools/fuzz and tools/test --slow do
+#          in several processes are built with, for tools/setup --all; testing: only needed
+#          to run the tests; fuzzing: only tools/fuzz and tools/test --slow do
 package_list() {
   cat <<'LIST'
 build-essential                 cmd:g++                                all     needed
@@ -175,7 +175,7 @@ ensure_packages() {
     die "missing packages: ${missing_needed[*]}" \
       "${missing_optional:+(and, optional: ${missing_optional[*]})}"
   elif [[ ${#missing_optional[@]} -gt 0 ]]; then
-    say "going on without optional packages: ${missing_optional[*]}"
+    say "continuing without optional packages: ${missing_optional[*]}"
   fi
 }
 

@@ -109,6 +109,15 @@ TEST(ShardLoop, AFailedSwapOfAnyRankEndsEveryRequest) {
   }
 }
 
+// No step need follow a failed move. If the rank that waits were not told, this would not end.
+TEST(ShardLoop, ARankThatWaitsForABlockHearsThatTheMoveFailed) {
+  StandInShards shards({.limits = kTightShardRoom}, 2);
+  shards.share(0).faults.swap.arm(1);
+  shards.share(1).receives_from = 0;
+  const BlockMove move{.from = 0, .to = 1};
+  EXPECT_TRUE(shards.executor().swap_out(std::span(&move, 1)).ok());
+}
+
 TEST(ShardLoop, ALostRankEndsEveryRequestWithItsReason) {
   const StandInOptions options{.limits = kShardRoom};
   StandInShards shards(options, 3);

@@ -92,6 +92,33 @@ TEST_F(SchedulerCandidatesTest, TheBlockOfTheOneTakenBecomesTheTexts) {
   EXPECT_EQ(scheduler_.counts().blocks_used, 0u);
 }
 
+// The blocks of candidates in flight are no reservation: each has something in it.
+TEST_F(SchedulerCandidatesTest, TheyKeepTheirBlocksWhenReservationsEnd) {
+  scheduler_.set_policy({.kv = KvAllocation::kReserve});
+  add(kSearching, 20, 4);
+  ASSERT_NE(step(), nullptr);
+  const TokenId candidates[] = {1, 2, 3, 4};
+  scheduler_.propose_candidates(kSearching, candidates);
+  ASSERT_NE(step(), nullptr);
+  scheduler_.set_policy({});
+  EXPECT_EQ(scheduler_.check_integrity(), std::nullopt);
+  EXPECT_EQ(scheduler_.counts().blocks_used, 5u);
+  EXPECT_EQ(scheduler_.counts().blocks_reserved, 0u);
+  EXPECT_EQ(scheduler_.counts().wasted_tokens, 4u * (kTokensPerBlock - 5));
+  scheduler_.take_candidate(kSearching, 3);
+  EXPECT_TRUE(std::ranges::equal(cached(), scheduler_.ledger(kSearching)->tokens()));
+  EXPECT_EQ(scheduler_.check_integrity(), std::nullopt);
+}
+
+// Otherwise a newcomer would be preempted by the search's next step.
+TEST_F(SchedulerCandidatesTest, BlocksThatASearchNeedsNextAreNotGivenAway) {
+  add(kSearching, 20, 4);
+  ASSERT_NE(step(), nullptr);  // 2 of 12 blocks are in use; the search needs 3 more
+  add(2, 8 * kTokensPerBlock, 0);
+  step();
+  EXPECT_EQ(scheduler_.sequence(2)->state, SequenceState::kWaiting);
+}
+
 TEST_F(SchedulerCandidatesTest, OnesThatAStepHasNoRoomForAreLeftOut) {
   scheduler_.set_limits(4, 3);
   add(kSearching, 3, 8);
