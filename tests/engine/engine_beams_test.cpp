@@ -324,7 +324,7 @@ TEST_F(EngineBeamsTest, RefusesWhatDoesNotFitTogether) {
   EXPECT_EQ(refusal(request, 1), "4000000000 beams are more than the limit of 16");
   request = plain;
   request.sampling.repetition_penalty = 1.1f;
-  EXPECT_THAT(refusal(request, 1), HasSubstr("no repetition"));
+  EXPECT_THAT(refusal(request, 1), HasSubstr("a repetition"));
   request = plain;
   request.beam.length_penalty = std::nanf("");
   EXPECT_THAT(refusal(request, 1), HasSubstr("length penalty"));

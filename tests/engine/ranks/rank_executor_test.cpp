@@ -179,9 +179,10 @@ TEST(RankExecutor, AFailedStepOfAnyRankEndsEveryRequest) {
       request.prompt = made_up_prompt(5, i);
       request.max_tokens = 50;
       auto stream = engine.submit(request);
-      ASSERT_TRUE(stream.ok());
+      if (!stream.ok()) break;  // on a busy machine, the failure may come first
       streams.push_back(std::move(*stream));
     }
+    ASSERT_FALSE(streams.empty());
     for (TokenStream& stream : streams) {
       static_cast<void>(read_ids(stream));
       EXPECT_EQ(stream.end().reason, FinishReason::kError);
