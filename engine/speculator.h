@@ -12,8 +12,8 @@
 #include "engine/active_request.h"
 #include "engine/batch_builder.h"
 #include "engine/decoding/speculation/length_choice.h"
-#include "engine/decoding/speculation/speculation.h"
 #include "engine/decoding/speculation/row_costs.h"
+#include "engine/decoding/speculation/speculation.h"
 #include "engine/drafter.h"
 #include "engine/scheduling/scheduler.h"
 #include "engine/step_record.h"
@@ -61,8 +61,8 @@ class Speculator {
   const SpeculationOptions options_;
   RowCosts ahead_, waiting_;
   LengthChoice choice_;
-  AcceptanceRates rates_;  // of all requests
-  bool waits_ = false;     // something is to be proposed once no request has a pending token
+  AcceptanceRates rates_ = shared_rates();
+  bool waits_ = false;  // something is to be proposed once no request has a pending token
   std::uint64_t draws_ = 0;
   std::vector<ProposalChance> chances_;
   std::vector<std::uint32_t> lengths_;

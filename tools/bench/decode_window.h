@@ -25,6 +25,10 @@ struct DecodeWindow {
   StepsByRows steps_by_rows;
 
   double tokens_per_s() const { return seconds > 0 ? static_cast<double>(tokens) / seconds : 0; }
+  double per_step(double sum) const { return steps > 0 ? sum / static_cast<double>(steps) : 0; }
+  double step_ms() const { return per_step(seconds * 1e3); }
+  // How long the device waits for the host between two steps.
+  double host_ms_per_step() const { return per_step(host_seconds * 1e3); }
   DecodeWindow& operator+=(const DecodeWindow& other);
 };
 

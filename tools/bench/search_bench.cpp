@@ -27,15 +27,6 @@ Result<DecodeWindow> run_streams(Session& session, const ModelBenchOptions& benc
   return decode_together(session.engine(), std::move(requests));
 }
 
-double per_step(const DecodeWindow& window, double sum) {
-  return window.steps > 0 ? sum / static_cast<double>(window.steps) : 0;
-}
-
-double step_ms(const DecodeWindow& window) { return per_step(window, window.seconds * 1e3); }
-
-// How long the device waits for the host between two steps.
-double host_ms(const DecodeWindow& window) { return per_step(window, window.host_seconds * 1e3); }
-
 }  // namespace
 
 SessionOptions search_session_options(SessionOptions options, const ModelBenchOptions& bench,
@@ -69,10 +60,10 @@ nlohmann::json to_json(const SearchTime& time) {
           {"sampling_tokens_per_s", time.sampling.tokens_per_s()},
           {"tokens_per_s", time.searching.tokens_per_s()},
           {"ratio", time.ratio()},
-          {"sampling_step_ms", step_ms(time.sampling)},
-          {"step_ms", step_ms(time.searching)},
-          {"host_ms_per_step", host_ms(time.searching)},
-          {"rows_per_step", per_step(time.searching, static_cast<double>(time.searching.rows))}};
+          {"sampling_step_ms", time.sampling.step_ms()},
+          {"step_ms", time.searching.step_ms()},
+          {"host_ms_per_step", time.searching.host_ms_per_step()},
+          {"rows_per_step", time.searching.per_step(static_cast<double>(time.searching.rows))}};
 }
 
 void print_search_header(const ContrastiveSearchOptions& search) {
@@ -85,7 +76,7 @@ void print_search_header(const ContrastiveSearchOptions& search) {
 void print(const SearchTime& time) {
   fmt::print("{:>6} {:>18.1f} {:>12.1f} {:>7.3f} {:>16.3f} {:>8.3f} {:>8.3f}\n", time.batch,
              time.sampling.tokens_per_s(), time.searching.tokens_per_s(), time.ratio(),
-             step_ms(time.sampling), step_ms(time.searching), host_ms(time.searching));
+             time.sampling.step_ms(), time.searching.step_ms(), time.searching.host_ms_per_step());
 }
 
 }  // namespace hearth

@@ -96,6 +96,7 @@ nlohmann::json to_json(const SpeculationTime& time) {
           {"proposed_per_step", time.proposed_per_step()},
           {"proposed_tokens", time.proposed},
           {"accepted_tokens", time.accepted},
+          {"host_ms_per_step", time.speculating.host_ms_per_step()},
           {"plain_steps_by_rows", rows_json(time.plain.steps_by_rows)},
           {"steps_by_rows", rows_json(time.speculating.steps_by_rows)}};
 }

@@ -83,12 +83,12 @@ void ModelOptionsGroup::declare_speculation(Options& options) {
         SpeculationOptions read;
         return read_method(value, read).value_or("");
       });
-  options
-      .add("--draft-max N", &session.speculation.max_proposed,
-           "Maximum tokens to guess per request and step")
-      .range(1, kMaxProposed)
-      .default_text("8 for ngram and draft, 32 for others")
-      .advanced();
+  draft_max_ = &options
+                    .add("--draft-max N", &session.speculation.max_proposed,
+                         "Maximum tokens to guess per request and step")
+                    .range(1, kMaxProposed)
+                    .default_text("8 for ngram and draft, 32 for others")
+                    .advanced();
   options
       .add("--ngram-shared TOKENS", &session.speculation.shared_tokens,
            "With --speculate ngram or auto: also guess from the last TOKENS tokens of other "
@@ -101,11 +101,11 @@ void ModelOptionsGroup::declare_speculation(Options& options) {
            "vocabulary")
       .alias("--model-draft")
       .advanced();
-  options
-      .add("--draft-min-p P", &session.speculation.draft_min_p,
-           "End a draft before a token whose probability is below P")
-      .range(0, 1)
-      .advanced();
+  draft_min_p_ = &options
+                      .add("--draft-min-p P", &session.speculation.draft_min_p,
+                           "End a draft before a token whose probability is below P")
+                      .range(0, 1)
+                      .advanced();
 }
 
 Result<std::unique_ptr<ModelFile>> ModelOptionsGroup::open_file() const {
@@ -153,6 +153,10 @@ Result<std::unique_ptr<Session>> ModelOptionsGroup::open(std::unique_ptr<ModelFi
   SessionOptions options = session_options();
   if (!options.draft_model.empty() && !may_draft(options.speculation.method))
     return invalid("--draft-model needs --speculate draft, tree or auto");
+  if (draft_max_->given() && options.speculation.method == SpeculationMethod::kNone)
+    return invalid("--draft-max needs --speculate");
+  if (draft_min_p_->given() && !may_draft(options.speculation.method))
+    return invalid("--draft-min-p needs --speculate draft, tree or auto");
   if (options.speculation.shared_tokens > 0 && !may_share(options.speculation.method))
     return invalid("--ngram-shared needs --speculate ngram or auto");
   HEARTH_TRY(add_ranks(options));

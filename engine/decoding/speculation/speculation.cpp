@@ -29,6 +29,12 @@ std::uint32_t longest_chain(const SpeculationOptions& options) {
 
 }  // namespace
 
+AcceptanceRates shared_rates() {
+  AcceptanceRates rates;
+  rates.fill(AcceptanceRate(AcceptanceRate::kSharedMemory));
+  return rates;
+}
+
 // The prediction comes before the prompt, after a copy of the prompt's end: so the answer's first
 // tokens are looked up in it, too.
 Speculation::Speculation(const SpeculationOptions& options, std::span<const std::uint32_t> prompt,

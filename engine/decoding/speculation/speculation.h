@@ -32,6 +32,8 @@ enum class GuessKind : std::uint8_t {
 };
 inline constexpr std::size_t kGuessKinds = 6;
 using AcceptanceRates = std::array<AcceptanceRate, kGuessKinds>;
+// What all requests have learnt, for Speculation::acceptance().
+AcceptanceRates shared_rates();
 
 class Speculation {
  public:

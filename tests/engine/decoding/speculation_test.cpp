@@ -55,7 +55,7 @@ TEST(Speculation, ProposesFromAPrediction) {
 
 // What a guess would have been is compared with the next token even if nothing was proposed.
 TEST(Speculation, LearnsFromGuessesThatWereNotProposed) {
-  AcceptanceRates shared;
+  AcceptanceRates shared = shared_rates();
   Tokens prompt;
   for (std::uint32_t i = 0; i < 40; ++i) prompt.push_back(i % 10);
   Speculation speculation({.method = SpeculationMethod::kAuto}, prompt, 500);
@@ -76,6 +76,18 @@ TEST(Speculation, LearnsFromGuessesThatWereNotProposed) {
     speculation.acceptance(shared);
   }
   EXPECT_EQ(speculation.acceptance(shared), 0) << "nothing matches";
+}
+
+// Requests whose text changes learn quickly, and what all have learnt is still there for the next.
+TEST(Speculation, AllRequestsRememberLongerThanOne) {
+  AcceptanceRate one, all = shared_rates().front();
+  for (AcceptanceRate* rate : {&one, &all}) {
+    for (int i = 0; i < 100; ++i) rate->add(9, 10);
+    EXPECT_NEAR(rate->value(0.5), 0.9, 0.05);
+    for (int i = 0; i < 50; ++i) rate->add(0, 1);
+  }
+  EXPECT_LT(one.value(0.5), 0.3);
+  EXPECT_GT(all.value(0.5), 0.6);
 }
 
 TEST(Speculation, MethodsAreReadByName) {
