@@ -75,6 +75,9 @@ TEST_F(ServedMistakes, AreAnsweredInTheWordsOfTheirApi) {
   EXPECT_TRUE(get("/api/nothing").json()["error"].is_string());
   EXPECT_EQ(get("/v1/messages/nothing").json()["type"], "error");
   EXPECT_TRUE(get("/nothing").json()["error"].is_object());
+  EXPECT_EQ(message_of(post("/v1/chat/completion", "{}"), 404),
+            "there is nothing at this address (/docs lists all); did you mean "
+            "/v1/chat/completions?");
 }
 
 TEST_F(ServedMistakes, ChunksBeforeTheUsageHaveNone) {

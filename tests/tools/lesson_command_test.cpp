@@ -28,6 +28,7 @@ Finished lesson(std::vector<std::string> arguments, const std::string& input = {
 
 TEST(LessonCommand, ListsAtLeastFifteen) {
   const Finished result = lesson({"--list"});
+  EXPECT_EQ(lesson({}).out, result.out);
   EXPECT_EQ(result.exit_code, 0) << result.err;
   EXPECT_GE(std::count(result.out.begin(), result.out.end(), '\n'), 15);
   EXPECT_THAT(result.out, HasSubstr("\n 2  prefill-decode"));
@@ -78,8 +79,8 @@ TEST(LessonCommand, JsonHasTheMeasuredAnswer) {
 }
 
 TEST(LessonCommand, OneLineForEveryMistake) {
-  for (const std::vector<std::string>& arguments : {std::vector<std::string>{},
-                                                    {"nothing"},
+  for (const std::vector<std::string>& arguments : {std::vector<std::string>{"nothing"},
+                                                    {"--json"},
                                                     {"paging", "--answer", "z"},
                                                     {"paging", "--answer", "yes"},
                                                     {"paging", "--list"},

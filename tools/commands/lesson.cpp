@@ -50,8 +50,8 @@ class LessonCommand : public Command {
     options.example("hearth lesson why-batch");
     options.example("hearth lesson paging --simulate --answer b");
     const Option& name = options.add("NAME", &name_, "A lesson that --list shows, or a .txt file");
-    const Option& list = options.add("--list", &list_, "List the lessons in their order");
-    options.exactly_one({&name, &list}, "give the name of a lesson; --list shows all");
+    options.add("--list", &list_, "List the lessons in their order, as without a name")
+        .excludes(name);
     options
         .add("--answer LETTER", &answer_,
              "Your prediction; without it you are asked, if there is a terminal")
@@ -63,14 +63,14 @@ class LessonCommand : public Command {
         "--simulate", &place_.simulate,
         "Simulate a GPU in virtual time: needs no model and gives the same numbers everywhere");
     options.add("--brief", &brief_, "Only run it and print the measured answer").needs(name);
-    add_json_option(options, &json_).excludes(list);
+    add_json_option(options, &json_).needs(name);
     options.group("Model");
     simulate.excludes(add_model_option(options, &place_.model));
     simulate.excludes(add_device_option(options, &place_.session.device));
   }
 
   Status run() override {
-    if (list_) return print_list();
+    if (name_.empty()) return print_list();
     HEARTH_ASSIGN(const Lesson lesson, find_lesson(name_));
     HEARTH_TRY(check_answer(lesson));
     place_.progress = ProgressOutput::standard_error(json_);

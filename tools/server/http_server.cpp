@@ -128,6 +128,7 @@ class HttpServer::Implementation {
                            : RequestGate::Route{.method = route->method, .open = route->open},
           head);
     if (!error) return true;
+    if (error->status == 404) error->message += near_addresses(head.path);
     if (error->status == 405) reply.header("Allow", allowed_methods(head.path));
     HttpRequest none;
     Exchange{.request = none,

@@ -29,7 +29,7 @@ std::optional<ApiError> RequestGate::check_route(const Route& route,
                     .code = "invalid_api_key"};
   if (route.method.empty())
     return ApiError{.status = 404,
-                    .message = "there is nothing at this address; /docs lists the addresses"};
+                    .message = "there is nothing at this address (/docs lists all)"};
   if (route.method != method_to_route(head))
     return ApiError{.status = 405, .message = fmt::format("use {} for this address", route.method)};
   if (route.method == "POST" && browser_sent_no_json(head))

@@ -1,6 +1,9 @@
 #include "tools/server/api/routes.h"
 
+#include <algorithm>
 #include <vector>
+
+#include "engine/near_words.h"
 
 namespace hearth {
 namespace {
@@ -35,6 +38,17 @@ std::string allowed_methods(std::string_view address) {
     methods += route.method;
   }
   return methods;
+}
+
+std::string near_addresses(std::string_view address) {
+  constexpr size_t kLongestGuess =
+      64;  // comparing words takes time with the square of their length
+  if (address.size() < 2 || address.size() > kLongestGuess) return {};
+  std::vector<std::string> paths;
+  for (const Route& route : all_routes()) paths.emplace_back(route.path);
+  std::ranges::sort(paths);
+  paths.erase(std::ranges::unique(paths).begin(), paths.end());
+  return did_you_mean(near_words(address, paths));
 }
 
 }  // namespace hearth

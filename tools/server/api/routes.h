@@ -37,5 +37,7 @@ std::span<const Route> control_routes();    // /control
 const Route* find_route(std::string_view method, std::string_view address);
 // The methods of an address, separated by commas.
 std::string allowed_methods(std::string_view address);
+// "; did you mean /v1/models?" or nothing, for a message about an address that does not exist.
+std::string near_addresses(std::string_view address);
 
 }  // namespace hearth
