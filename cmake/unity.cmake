@@ -5,27 +5,45 @@
 option(HEARTH_UNITY "Compile several source files at a time" OFF)
 
 # Large batches save the most CPU time; many cores want more batches than that, and each compiler in
-# parallel wants its memory (1.6 GB for a batch of 48).
+# parallel wants its memory (1.1 GB for a batch of 48).
 cmake_host_system_information(RESULT cores QUERY NUMBER_OF_LOGICAL_CORES)
 cmake_host_system_information(RESULT memory QUERY TOTAL_PHYSICAL_MEMORY)  # MiB
 math(EXPR memory_per_core "${memory} / ${cores}")
 set(batch 24)
-if(cores LESS_EQUAL 4 AND memory_per_core GREATER_EQUAL 1800)
+if(cores LESS_EQUAL 4 AND memory_per_core GREATER_EQUAL 3000)
+  set(batch 64)
+elseif(cores LESS_EQUAL 4 AND memory_per_core GREATER_EQUAL 1800)
   set(batch 48)
 endif()
-set(HEARTH_UNITY_BATCH ${batch} CACHE STRING "How many files to compile at a time")
+set(HEARTH_UNITY_BATCH ${batch} CACHE STRING "About how many files to compile at a time")
 
-# hearth_unity(TARGET...): call it for libraries and programs of more than a few files. Names in
-# anonymous namespaces must differ within a target.
+# hearth_unity(TARGET...): call it for libraries and programs of more than a few files, once their
+# sources are known. They become batches of equal size, because a small batch for the rest would
+# read almost as many headers as a large one. Names in anonymous namespaces must differ within a
+# target.
 function(hearth_unity)
-  if(HEARTH_UNITY)
-    set_target_properties(${ARGN} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE ${HEARTH_UNITY_BATCH})
+  if(NOT HEARTH_UNITY)
+    return()
+  endif()
+  foreach(target IN LISTS ARGN)
+    get_target_property(sources ${target} SOURCES)
+    list(LENGTH sources count)
+    math(EXPR batches "(${count} + ${HEARTH_UNITY_BATCH} / 2) / ${HEARTH_UNITY_BATCH}")
+    if(batches LESS 1)
+      set(batches 1)
+    endif()
+    math(EXPR size "(${count} + ${batches} - 1) / ${batches}")
+    set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE ${size})
     # g++ takes every file but the first for a header, where a private class with a member from an
     # anonymous namespace would be a mistake.
-    foreach(target IN LISTS ARGN)
-      target_compile_options(${target} PRIVATE $<$<CXX_COMPILER_ID:GNU>:-Wno-subobject-linkage>)
-    endforeach()
-  endif()
+    target_compile_options(${target} PRIVATE $<$<CXX_COMPILER_ID:GNU>:-Wno-subobject-linkage>)
+    # By default g++ searches its heap for garbage from 128 MB on, again and again: a twentieth of its
+    # time, which large batches need not spend where there is memory.
+    if(memory_per_core GREATER_EQUAL 3000)
+      target_compile_options(${target} PRIVATE
+        $<$<CXX_COMPILER_ID:GNU>:--param=ggc-min-heapsize=524288>)
+    endif()
+  endforeach()
 endfunction()
 
 # hearth_quick_to_compile(TARGET...): for code where no time is spent, commands and forms of text. A

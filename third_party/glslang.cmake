@@ -1,4 +1,5 @@
-# The shader compiler and its companions, as cache variables:
+# The shader compiler: hearth::glslang, the libraries of glslang and SPIRV-Tools, which compile the
+# kernels; and three programs that come with them, as cache variables:
 #   HEARTH_GLSLANG  HEARTH_SPIRV_VAL  HEARTH_SPIRV_DIS
 # They are searched in CMAKE_PREFIX_PATH, then in the private prefix's bin, then in PATH. glslang
 # 13 and SPIRV-Tools 2023.3 are the first that support cooperative matrices; older ones would
@@ -30,6 +31,7 @@ function(hearth_check_shader_tool variable pattern minimum)
       "${output}")
   endif()
   set(version "${CMAKE_MATCH_1}")
+  set(${variable}_VERSION "${version}" PARENT_SCOPE)
   message(STATUS "third_party: ${${variable}} ${version}")
   if(version VERSION_LESS minimum)
     set(found "${${variable}}")
@@ -44,5 +46,45 @@ hearth_find_shader_tool(HEARTH_SPIRV_VAL spirv-val)
 hearth_find_shader_tool(HEARTH_SPIRV_DIS spirv-dis)
 hearth_check_shader_tool(HEARTH_GLSLANG "Glslang Version: [0-9]+:([0-9.]+)" ${minimum_glslang})
 hearth_check_shader_tool(HEARTH_SPIRV_VAL "SPIRV-Tools v([0-9.]+)" ${minimum_spirv_tools})
-add_library(hearth_glslang INTERFACE)
-add_library(hearth::glslang ALIAS hearth_glslang)
+
+# The libraries. Releases before glslang 15 are in five parts, newer ones in one.
+set(private "${HEARTH_DEPS_DIR}/tools/usr")
+file(GLOB private_libraries "${private}/lib/*-linux-gnu*")
+hearth_find_header(HEARTH_GLSLANG_INCLUDE glslang/build_info.h "${private}/include")
+if(NOT HEARTH_GLSLANG_INCLUDE)
+  message(FATAL_ERROR "The library of glslang is not installed. Run tools/setup, or install the "
+    "package glslang-dev.")
+endif()
+set(libraries "")
+foreach(part SPIRV glslang MachineIndependent GenericCodeGen OSDependent
+    glslang-default-resource-limits SPIRV-Tools-opt SPIRV-Tools)
+  string(TOUPPER "HEARTH_LIBRARY_${part}" library)
+  hearth_find_library(${library} ${part} ${private_libraries})
+  if(${library})
+    list(APPEND libraries "${${library}}")
+  endif()
+endforeach()
+
+# The program finds out what the library can compile, so they must be of the same release.
+file(STRINGS "${HEARTH_GLSLANG_INCLUDE}/glslang/build_info.h" version
+  REGEX "define GLSLANG_VERSION_(MAJOR|MINOR|PATCH) ")
+string(REGEX MATCHALL "[0-9]+" version "${version}")
+list(JOIN version "." version)
+if(NOT version VERSION_EQUAL HEARTH_GLSLANG_VERSION)
+  message(FATAL_ERROR "${HEARTH_GLSLANG} is ${HEARTH_GLSLANG_VERSION}, but the library's headers in "
+    "${HEARTH_GLSLANG_INCLUDE} are of ${version}. Set HEARTH_GLSLANG or HEARTH_GLSLANG_INCLUDE so "
+    "that they match.")
+endif()
+
+# The private prefix's libraries are newer than the system's C library, so that their own, which is
+# there as well, is linked and used.
+if(HEARTH_GLSLANG_INCLUDE STREQUAL "${private}/include")
+  file(GLOB loader "${private_libraries}/ld-linux*.so.[0-9]")
+  foreach(name libstdc++.so.6 libgcc_s.so.1 libm.so.6 libc.so.6)
+    list(APPEND libraries "${private_libraries}/${name}")
+  endforeach()
+  list(APPEND libraries "${loader}")
+  set(use_loader "LINKER:--dynamic-linker,${loader}")
+endif()
+hearth_define(glslang INCLUDE "${HEARTH_GLSLANG_INCLUDE}" LIBRARIES ${libraries})
+target_link_options(hearth_glslang INTERFACE ${use_loader})

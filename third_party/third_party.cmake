@@ -38,8 +38,8 @@ function(hearth_forget_if_gone variable)
   endif()
 endfunction()
 
-# hearth_find_header(VARIABLE HEADER): the folder that holds HEADER. CMAKE_PREFIX_PATH is searched
-# first, then the private prefix, then CPATH, then the system. Package config files are not used:
+# hearth_find_header(VARIABLE HEADER [FOLDER...]): the folder that holds HEADER. CMAKE_PREFIX_PATH is
+# searched first, then the private prefix, CPATH, the given folders and the system. Package config files are not used:
 # they name absolute paths, which are wrong in an unpacked package tree.
 function(hearth_find_header variable header)
   hearth_forget_if_gone(${variable})
@@ -49,12 +49,12 @@ function(hearth_find_header variable header)
   mark_as_advanced(${variable})
 endfunction()
 
-# hearth_find_library(VARIABLE NAME [INSTALLED]): the library file. With INSTALLED only one under
-# the system's own prefixes counts: an unpacked package tree may come from another release, whose
-# compiled C++ need not link here, and the caller has an alternative.
+# hearth_find_library(VARIABLE NAME [INSTALLED | FOLDER...]): the library file, in one of the folders
+# first. With INSTALLED only one under the system's own prefixes counts: an unpacked package tree may
+# come from another release, whose compiled C++ need not link here, and the caller has an alternative.
 function(hearth_find_library variable name)
   hearth_forget_if_gone(${variable})
-  set(search)
+  set(search HINTS ${ARGN})
   if("INSTALLED" IN_LIST ARGN)
     set(search NO_PACKAGE_ROOT_PATH NO_CMAKE_PATH NO_CMAKE_ENVIRONMENT_PATH
       NO_SYSTEM_ENVIRONMENT_PATH)

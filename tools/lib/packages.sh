@@ -7,7 +7,7 @@
 #   WHO    all, or modern: distributions new enough for cooperative matrices (Debian 13, Ubuntu
 #          24.04). The others get these through the private prefix (parts.sh).
 #   NEED   needed; optional: the command line builds and runs without it; more: what tests and ranks
-#          in several processes are built with, for tools/setup --all; testing: only needed
+#          in several processes need, for tools/setup --all; testing: only needed
 #          to run the tests; fuzzing: only tools/fuzz and tools/test --slow do
 package_list() {
   cat <<'LIST'
@@ -15,8 +15,6 @@ build-essential                 cmd:g++                                all     n
 cmake                           cmd:cmake                              all     needed
 ninja-build                     cmd:ninja                              all     needed
 git                             cmd:git                                all     needed
-pkg-config                      cmd:pkg-config                         all     needed
-python3                         cmd:python3                            all     needed
 libvulkan1                      library:libvulkan.so.1                 all     needed
 libgtest-dev                    header:gtest/gtest.h                   all     more
 libgmock-dev                    header:gmock/gmock.h                   all     more
@@ -25,6 +23,7 @@ libfmt-dev                      header:fmt/format.h                    all     n
 libpcre2-dev                    header:pcre2.h                         all     needed
 libutf8proc-dev                 header:utf8proc.h                      all     needed
 glslang-tools                   cmd:glslangValidator                   modern  needed
+glslang-dev                     header:glslang/build_info.h            modern  needed
 spirv-tools                     cmd:spirv-val                          modern  needed
 libvulkan-dev                   header:vulkan/vulkan_core.h            modern  needed
 libvulkan-volk-dev              header:volk.c                          modern  needed
@@ -32,6 +31,7 @@ libvulkan-memory-allocator-dev  header:vk_mem_alloc.h                  modern  n
 vulkan-validationlayers         layer:VkLayer_khronos_validation.json  all     testing
 libedit-dev                     header:editline/readline.h             all     optional
 libcurl4-openssl-dev            header:curl/curl.h                     all     optional
+python3                         cmd:python3                            all     more
 libopenmpi-dev                  header:mpi.h                           all     more
 openmpi-bin                     cmd:mpirun                             all     more
 libzmq3-dev                     header:zmq.h                           all     optional

@@ -163,7 +163,7 @@ make_imgui() {
 }
 
 make_tools() {
-  unpack_packages "$tool_suite" "$1" glslang-tools spirv-tools \
+  unpack_packages "$tool_suite" "$1" glslang-tools glslang-dev spirv-tools \
     libc6 libstdc++6 libgcc-s1 || return 1
   rm -rf "${1:?}"/usr/share "$1"/usr/lib/*/gconv
 }
@@ -233,7 +233,7 @@ recipe() { printf '%s, Debian %s, %s' "$2" "$1" "$(dpkg --print-architecture)"; 
 prefetch_parts() {
   can_fetch && distribution_is_old || return 0
   make_part hdr "$(recipe "$tool_suite" 'Vulkan headers, volk, VMA')" &&
-    make_part tools "$(recipe "$tool_suite" 'glslang, SPIRV-Tools')"
+    make_part tools "$(recipe "$tool_suite" 'glslang, its library, SPIRV-Tools')"
 }
 
 # Set-up's share of the prefix. What is needed and cannot be fetched ends set-up; the rest is left

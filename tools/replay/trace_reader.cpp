@@ -29,9 +29,9 @@ constexpr size_t kMaxLineBytes = 1 << 20;
 constexpr size_t kMaxRequests = 20'000'000;
 
 // Reads lines and counts them for error messages.
-class LineReader {
+class TraceLines {
  public:
-  LineReader(std::istream& text, const std::string& name)
+  TraceLines(std::istream& text, const std::string& name)
       : text_(text), name_(name), buffer_(kMaxLineBytes + 1) {}
 
   // False at the end of the text, and at a line that is too long, which at_end() tells.
@@ -126,7 +126,7 @@ std::optional<double> parse_time(std::string_view text) {
          zone;
 }
 
-Result<uint32_t> parse_tokens(const LineReader& lines, std::string_view field,
+Result<uint32_t> parse_tokens(const TraceLines& lines, std::string_view field,
                               std::string_view value) {
   const auto tokens = parse_number<uint32_t>(value);
   if (!tokens || *tokens < 1 || *tokens > kMaxLineTokens)
@@ -135,7 +135,7 @@ Result<uint32_t> parse_tokens(const LineReader& lines, std::string_view field,
 }
 
 // Sets the arrival relative to the first request's, which is kept in `first`.
-Status set_arrival(const LineReader& lines, std::string_view field, double absolute,
+Status set_arrival(const TraceLines& lines, std::string_view field, double absolute,
                    std::optional<double>& first, const Trace& trace, TraceRequest& request) {
   if (!first) first = absolute;
   request.arrival_seconds = absolute - *first;
@@ -149,7 +149,7 @@ Status set_arrival(const LineReader& lines, std::string_view field, double absol
 
 bool full(const Trace& trace, size_t limit) { return limit > 0 && trace.requests.size() >= limit; }
 
-Status add_request(const LineReader& lines, TraceRequest request, Trace& trace) {
+Status add_request(const TraceLines& lines, TraceRequest request, Trace& trace) {
   if (trace.requests.size() == kMaxRequests)
     return lines.wrong(
         fmt::format("more than {} requests; --limit N reads the first N", kMaxRequests));
@@ -157,21 +157,21 @@ Status add_request(const LineReader& lines, TraceRequest request, Trace& trace) 
   return {};
 }
 
-Result<Trace> finished(const LineReader& lines, Trace trace, const std::string& name) {
+Result<Trace> finished(const TraceLines& lines, Trace trace, const std::string& name) {
   HEARTH_TRY(lines.at_end());
   if (trace.requests.empty())
     return Error{ErrorKind::kInvalid, fmt::format("{} has no requests", name)};
   return trace;
 }
 
-Result<nlohmann::json> parse_json_line(const LineReader& lines) {
+Result<nlohmann::json> parse_json_line(const TraceLines& lines) {
   Result<nlohmann::json> object = parse_json(lines.line());
   if (!object.ok()) return lines.wrong(object.error().message);
   if (!object->is_object()) return lines.wrong("expected a JSON object");
   return object;
 }
 
-Result<uint64_t> get_number(const LineReader& lines, const nlohmann::json& object,
+Result<uint64_t> get_number(const TraceLines& lines, const nlohmann::json& object,
                             const char* field, uint64_t least, uint64_t most) {
   const auto place = object.find(field);
   if (place == object.end()) return lines.wrong(fmt::format("{} is missing", field));
@@ -182,7 +182,7 @@ Result<uint64_t> get_number(const LineReader& lines, const nlohmann::json& objec
   return place->get<uint64_t>();
 }
 
-Status read_hash_ids(const LineReader& lines, const nlohmann::json& object, TraceRequest& request) {
+Status read_hash_ids(const TraceLines& lines, const nlohmann::json& object, TraceRequest& request) {
   const auto ids = object.find("hash_ids");
   if (ids == object.end() || !ids->is_array())
     return lines.wrong("hash_ids is missing or not a list");
@@ -200,7 +200,7 @@ Status read_hash_ids(const LineReader& lines, const nlohmann::json& object, Trac
 }  // namespace
 
 Result<Trace> read_azure_csv(std::istream& text, const std::string& name, size_t limit) {
-  LineReader lines(text, name);
+  TraceLines lines(text, name);
   if (!lines.next() || lines.line() != kAzureHeader)
     return Error{ErrorKind::kInvalid, fmt::format("{}, line 1: expected {}", name, kAzureHeader)};
   Trace trace;
@@ -223,7 +223,7 @@ Result<Trace> read_azure_csv(std::istream& text, const std::string& name, size_t
 }
 
 Result<Trace> read_mooncake_jsonl(std::istream& text, const std::string& name, size_t limit) {
-  LineReader lines(text, name);
+  TraceLines lines(text, name);
   Trace trace;
   std::optional<double> first;
   while (!full(trace, limit) && lines.next()) {

@@ -17,7 +17,7 @@ namespace hearth {
 namespace {
 
 using nlohmann::json;
-using Kind = StructuredOutput::Kind;
+using OutputKind = StructuredOutput::Kind;
 using Path = std::initializer_list<std::string_view>;
 
 constexpr size_t kMostWordShown = 64;  // bytes of a client's word in a message
@@ -44,7 +44,7 @@ class StructuredReader {
       else if (which == "structured_outputs")
         read_structured_outputs(*field);
       else if (!says_nothing(*field))
-        which == "grammar" ? read_text(Kind::kGrammar, name, *field)
+        which == "grammar" ? read_text(OutputKind::kGrammar, name, *field)
                            : read_schema(name, *field, {"json_schema"});
     }
     if (error_) return *error_;
@@ -65,7 +65,7 @@ class StructuredReader {
       const auto schema = format.find("schema");
       if (schema != format.end() && !says_nothing(*schema))
         return read_schema(name + ".schema", *schema, {"response_format", "schema"});
-      return take(Kind::kJsonObject, name);
+      return take(OutputKind::kJsonObject, name);
     }
     if (*type != "json_schema")
       return wrong(name + ".type",
@@ -99,23 +99,24 @@ class StructuredReader {
       // An empty list of choices or an empty schema is not nothing.
       if (value.is_null() || (key == "json_object" && value == false)) continue;
       if (key == "json" && value.is_string())
-        read_text(Kind::kJsonSchema, field, value);
+        read_text(OutputKind::kJsonSchema, field, value);
       else if (key == "json")
         read_schema(field, value, {"structured_outputs", "json"});
       else if (key == "regex")
-        read_text(Kind::kRegex, field, value);
+        read_text(OutputKind::kRegex, field, value);
       else if (key == "grammar")
-        read_text(Kind::kGrammar, field, value);
+        read_text(OutputKind::kGrammar, field, value);
       else if (key == "choice")
         read_choice(field, value);
       else if (key == "json_object")
-        value.is_boolean() ? take(Kind::kJsonObject, field) : wrong(field, "must be true or false");
+        value.is_boolean() ? take(OutputKind::kJsonObject, field)
+                           : wrong(field, "must be true or false");
       else if (key == "disable_any_whitespace")
         wrong(field, "must be true or false");
     }
   }
 
-  void read_text(Kind kind, const std::string& field, const json& value) {
+  void read_text(OutputKind kind, const std::string& field, const json& value) {
     if (!value.is_string()) return wrong(field, "must be a string");
     take(kind, field);
     output_.text = value.get<std::string>();
@@ -125,7 +126,7 @@ class StructuredReader {
     if (!value.is_array() || value.empty() ||
         !std::ranges::all_of(value, [](const json& one) { return one.is_string(); }))
       return wrong(field, "must be a list of at least one string");
-    take(Kind::kChoice, field);
+    take(OutputKind::kChoice, field);
     output_.choices = value.get<std::vector<std::string>>();
   }
 
@@ -133,7 +134,7 @@ class StructuredReader {
   void read_schema(const std::string& field, const json& value, Path path) {
     if (!value.is_object() && !value.is_boolean())
       return wrong(field, "must be a JSON schema, which is an object");
-    take(Kind::kJsonSchema, field);
+    take(OutputKind::kJsonSchema, field);
     const auto whole = grammar::parse_json(text_);
     if (!whole.ok()) return wrong(field, "cannot be read: " + whole.error().message);
     const grammar::JsonValue* at = &*whole;
@@ -143,8 +144,8 @@ class StructuredReader {
   }
 
   // Only one field may say what the text has to be.
-  void take(Kind kind, const std::string& field) {
-    if (output_.kind != Kind::kNone)
+  void take(OutputKind kind, const std::string& field) {
+    if (output_.kind != OutputKind::kNone)
       return fail({.message = fmt::format("'{}' contradicts '{}': only one of them may be given",
                                           field, output_.field),
                    .param = field});
@@ -194,17 +195,17 @@ Result<std::shared_ptr<const grammar::Grammar>> compile_structured(const Structu
   grammar::SchemaOptions options{.single_blanks = output.single_blanks, .generates = true};
   if (output.compact) options.max_whitespace = 0;
   switch (output.kind) {
-    case Kind::kNone:
+    case OutputKind::kNone:
       break;
-    case Kind::kJsonObject:
+    case OutputKind::kJsonObject:
       return grammar::Grammar::compile_json_object(options);
-    case Kind::kJsonSchema:
+    case OutputKind::kJsonSchema:
       return grammar::Grammar::compile_json_schema(output.text, options);
-    case Kind::kRegex:
+    case OutputKind::kRegex:
       return grammar::Grammar::compile_regex(output.text);
-    case Kind::kChoice:
+    case OutputKind::kChoice:
       return grammar::Grammar::compile_choice(output.choices);
-    case Kind::kGrammar:
+    case OutputKind::kGrammar:
       return grammar::Grammar::compile_grammar(output.text, options);
   }
   return std::shared_ptr<const grammar::Grammar>();
@@ -215,10 +216,10 @@ ApiError structured_error(const StructuredOutput& output, const Error& error) {
   // The field's name says it already.
   constexpr std::string_view kGrammarPrefix = "grammar, ";
   if (message.starts_with(kGrammarPrefix)) message.remove_prefix(kGrammarPrefix.size());
-  const char* const wrong = output.kind == Kind::kGrammar  ? "invalid_grammar"
-                            : output.kind == Kind::kRegex  ? "invalid_regex"
-                            : output.kind == Kind::kChoice ? "invalid_choice"
-                                                           : "invalid_schema";
+  const char* const wrong = output.kind == OutputKind::kGrammar  ? "invalid_grammar"
+                            : output.kind == OutputKind::kRegex  ? "invalid_regex"
+                            : output.kind == OutputKind::kChoice ? "invalid_choice"
+                                                                 : "invalid_schema";
   return {.message = fmt::format("'{}': {}", output.field, message),
           .param = output.field,
           .code = error.kind == ErrorKind::kUnsupported ? "unsupported_schema" : wrong};
@@ -226,7 +227,7 @@ ApiError structured_error(const StructuredOutput& output, const Error& error) {
 
 Result<std::shared_ptr<const grammar::Grammar>> GrammarCache::compile(
     const StructuredOutput& output) {
-  if (output.kind == Kind::kNone) return std::shared_ptr<const grammar::Grammar>();
+  if (output.kind == OutputKind::kNone) return std::shared_ptr<const grammar::Grammar>();
   // Where a request says it does not matter.
   StructuredOutput key = output;
   key.field.clear();
