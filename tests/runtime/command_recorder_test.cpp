@@ -219,6 +219,16 @@ TEST_F(CommandRecorderTest, FillsAndCopiesSlices) {
   EXPECT_EQ(read<uint32_t>(b)[4], 0xffffffffu);
 }
 
+TEST_F(CommandRecorderTest, ARecordingWithASliceOutsideItsBufferIsNotFinished) {
+  const Buffer a = poisoned(64);
+  ASSERT_ASSIGN(CommandRecorder recorder, CommandRecorder::begin(device()));
+  recorder.fill(a.slice(16, 32), 7);
+  recorder.fill({&a, 48, 32}, 7);
+  const auto commands = recorder.finish();
+  ASSERT_FALSE(commands.ok());
+  EXPECT_EQ(commands.error().message, "'fill' was given 32 bytes at offset 48 of a buffer of 64");
+}
+
 TEST_F(CommandRecorderTest, TimesEachCommandOrTheWholeBuffer) {
   const Buffer x = filled(std::vector<float>(1 << 16, 3.0f)), y = poisoned(1 << 18);
   ASSERT_ASSIGN(const auto timer, GpuTimer::create(device(), 8));
