@@ -1,4 +1,4 @@
-// What choose_experts() and record_experts() share.
+// The scratch memory of experts, which choose_experts() plans and record_experts() uses.
 #pragma once
 
 #include "engine/ops/experts.h"

@@ -1,7 +1,8 @@
+#include "engine/ops/sampling.h"
+
 #include <algorithm>
 #include <bit>
 
-#include "engine/ops/kernel_choice.h"
 #include "params/history_commit.h"
 #include "params/mix_logits.h"
 #include "params/sample_pick.h"
@@ -104,6 +105,12 @@ SamplingPlan choose_sampling(const DeviceCaps& caps, const SamplingShape& shape)
   plan.tally_words = shares > 1 && !shape.greedy ? 2 + 2 * tables.bins : 0;
   plan.tally_bytes = rounded(uint64_t{shape.rows} * plan.tally_words * 4);
   return plan;
+}
+
+OpCost sampling_cost(const SamplingShape& shape) {
+  const double logits = 1.0 * shape.rows * shape.vocab;
+  constexpr double kOperations = 20;  // per logit
+  return {.activation_bytes = 4 * logits, .operations = kOperations * logits};
 }
 
 KernelPlan choose_history_commit(const DeviceCaps& caps, uint32_t commits) {

@@ -1,10 +1,11 @@
-#include "engine/ops/choose_few_rows.h"
+// matmul_team: a few rows on matrix units, for devices with a known fragment layout. The subgroups
+// of a workgroup divide k and keep x in registers while they read the weights.
+#include "params/matmul_team.h"
 
 #include <algorithm>
 
-#include "engine/ops/choose_tile.h"
+#include "engine/ops/matmul/family.h"
 #include "engine/ops/tuning/profile.h"
-#include "params/matmul_team.h"
 
 namespace hearth {
 namespace {
@@ -28,27 +29,28 @@ uint32_t shared_bytes(uint32_t subgroups, uint32_t columns) {
   return 2 * subgroups * columns * kLanes * 16 + (subgroups + columns) * kColumnRows * 4;
 }
 
-}  // namespace
-
-uint64_t norm_state_bytes(uint32_t groups) {
-  return uint64_t{params::kMostNormRows} * (1 + groups) * 4;
-}
-
-std::optional<MatmulPlan> choose_few_rows(const DeviceCaps& caps, const MatmulShape& shape) {
+// Not for weights in F32, nor if inputs are not whole pieces.
+bool supports_matmul_team(const MatmulRequest& request) {
+  const auto& [caps, shape, deterministic] = request;
+  if (shape.rows <= 1 || deterministic) return false;
   const uint32_t columns = divide_up(shape.rows, kColumnRows);
   const std::optional<FewRowsTeam> team = team_for(caps, shape.format, columns);
-  if (!team || !caps.features.lane_fragments || !matrix_units(caps, shape.format) ||
-      shape.inputs % kPieceInputs != 0 ||
-      team->subgroups * kLanes > caps.limits.max_group_invocations ||
-      shared_bytes(team->subgroups, columns) > caps.limits.max_shared_bytes)
-    return std::nullopt;
+  return team && caps.features.lane_fragments && matrix_units(caps, shape.format) &&
+         shape.inputs % kPieceInputs == 0 &&
+         team->subgroups * kLanes <= caps.limits.max_group_invocations &&
+         shared_bytes(team->subgroups, columns) <= caps.limits.max_shared_bytes;
+}
 
+MatmulPlan plan_matmul_team(const MatmulRequest& request) {
+  const auto& [caps, shape, deterministic] = request;
+  const uint32_t columns = divide_up(shape.rows, kColumnRows);
+  const FewRowsTeam team = *team_for(caps, shape.format, columns);
   const uint32_t blocks = divide_up(shape.inputs, kBlock);
-  const uint32_t splits = divide_up(blocks, team->subgroups * team->blocks);
+  const uint32_t splits = divide_up(blocks, team.subgroups * team.blocks);
   // No more subgroups than needed, but enough to store results.
-  const uint32_t subgroups = std::max(divide_up(blocks, splits * team->blocks), 2 * columns);
+  const uint32_t subgroups = std::max(divide_up(blocks, splits * team.blocks), 2 * columns);
   // All workgroups run at once, so there is no second wave.
-  const uint32_t at_once = multiprocessors(caps) * (team->subgroups / subgroups);
+  const uint32_t at_once = multiprocessors(caps) * (team.subgroups / subgroups);
   const uint32_t all_rounds = divide_up(shape.outputs + shape.sibling_outputs, kRoundOutputs);
   const uint32_t rounds = divide_up(all_rounds, std::max(1u, at_once / splits));
 
@@ -69,5 +71,13 @@ std::optional<MatmulPlan> choose_few_rows(const DeviceCaps& caps, const MatmulSh
   plan.scratch_bytes = plan.prepared_bytes + plan.part_bytes;
   return plan;
 }
+
+}  // namespace
+
+uint64_t norm_state_bytes(uint32_t groups) {
+  return uint64_t{params::kMostNormRows} * (1 + groups) * 4;
+}
+
+const MatmulFamily kMatmulTeam{"matmul_team", supports_matmul_team, plan_matmul_team};
 
 }  // namespace hearth

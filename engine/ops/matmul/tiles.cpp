@@ -1,15 +1,11 @@
-#include "engine/ops/choose_tile.h"
+#include "engine/ops/matmul/tiles.h"
 
 #include <algorithm>
 #include <iterator>
 #include <limits>
 
-#include <fmt/format.h>
-
-#include "engine/ops/tile_kernel.h"
+#include "engine/ops/matmul/tile_family.h"
 #include "engine/ops/tuning/profile.h"
-#include "params/half_rows.h"
-#include "params/matmul_reduce.h"
 
 namespace hearth {
 namespace {
@@ -31,38 +27,14 @@ std::span<const Tile> tiles_for(const TilesTuning& tuning, WeightFormat format, 
   return format_info(format).is_float() ? tuning.floats : tuning.quantized;
 }
 
-// The most shared memory that the kernels declare: operands or, for combining gate and up, one row
-// of result fragments per subgroup. `fragment_rows` is 0 if there are no fragments.
-uint32_t tile_shared_bytes(const Tile& tile, uint32_t fragment_rows) {
-  const uint32_t both = tile.rows + tile.outputs;
-  const uint32_t sums = tile_parts(tile) * fragment_rows * tile.part_outputs * 4;
-  switch (tile.kernel) {
-    case TileKernel::kScalar:
-      return both * (tile.inputs / 4 + 2) * 16;
-    case TileKernel::kCoopmat:
-      return std::max(both * (tile.inputs / 8 + 1) * 16, sums);
-    case TileKernel::kDirect:
-      return tile.buffers * tile.rows * tile.inputs * 2;
-    case TileKernel::kWide:
-      return both * tile.inputs * 2;
-  }
-  return 0;
-}
-
-// The rows of a tile's fragments; 0 if it has none; empty if the device lacks them.
-std::optional<uint32_t> fragment_rows(const DeviceCaps& caps, const Tile& tile) {
-  if (tile.kernel == TileKernel::kScalar) return 0;
-  if (lanes_make_fragments(tile))
-    return caps.features.lane_fragments ? std::optional<uint32_t>(16) : std::nullopt;
-  const std::optional<CoopmatShape> fragment = fragment_of(caps, tile.part_outputs);
-  return fragment ? std::optional<uint32_t>(fragment->m) : std::nullopt;
-}
-
 bool fits(const DeviceCaps& caps, const MatmulShape& shape, const Tile& tile) {
-  const std::optional<uint32_t> rows = fragment_rows(caps, tile);
-  return rows && (!lanes_make_fragments(tile) || shape.inputs % tile.inputs == 0) &&
-         tile_lanes(caps, tile) <= caps.limits.max_group_invocations &&
-         tile_shared_bytes(tile, *rows) <= caps.limits.max_shared_bytes;
+  return tile_family(tile.kernel).supports({caps, shape, tile});
+}
+
+// The kernel of a tile, with k in `splits` splits.
+PipelineInfo tile_kernel(const DeviceCaps& caps, const MatmulShape& shape, const Tile& tile,
+                         uint32_t splits) {
+  return tile_family(tile.kernel).plan({caps, shape, tile, splits});
 }
 
 // The number of unrolled steps: the tile's, or fewer so that k is a multiple of it.
@@ -104,8 +76,8 @@ uint64_t share_inputs(const MatmulShape& shape, const Tile& tile, uint32_t split
 }
 
 // The time of a product, up to a factor: the number of waves times the work of one workgroup.
-uint64_t cost(const DeviceCaps& caps, const TilesTuning& tuning, const MatmulShape& shape,
-              const Choice& choice) {
+uint64_t product_time(const DeviceCaps& caps, const TilesTuning& tuning, const MatmulShape& shape,
+                      const Choice& choice) {
   const auto& [tile, splits, last_splits, across, rest] = choice;
   const uint32_t groups = tile_count(shape, tile) * splits;
   const bool rereads_weights = shape.rows > tile.rows;
@@ -202,7 +174,7 @@ Choice choose(const DeviceCaps& caps, const MatmulShape& shape, bool coopmat) {
     for (const Tile& rest : tiles)
       if (const auto way = with_smaller_rest(caps, shape, tile, rest)) ways.push_back(*way);
     for (const Choice& choice : ways) {
-      const uint64_t time = cost(caps, tuning, shape, choice);
+      const uint64_t time = product_time(caps, tuning, shape, choice);
       if (time >= least) continue;
       least = time;
       best = choice;
@@ -212,43 +184,6 @@ Choice choose(const DeviceCaps& caps, const MatmulShape& shape, bool coopmat) {
 }
 
 }  // namespace
-
-std::string variant(std::string_view kernel, WeightFormat format) {
-  return fmt::format("{}.{}", kernel, format_info(format).header);
-}
-
-std::optional<CoopmatShape> coopmat_shape(const DeviceCaps& caps) { return fragment_of(caps, 16); }
-
-// Matrix units use f16, which loses nothing for weights of 16 bits or fewer. F32 weights keep their
-// precision.
-bool matrix_units(const DeviceCaps& caps, WeightFormat format) {
-  return format != WeightFormat::kF32 && coopmat_shape(caps).has_value();
-}
-
-void take_halves(const DeviceCaps& caps, const MatmulShape& shape, MatmulPlan& plan) {
-  const uint32_t lanes = group_size(caps, 128);
-  plan.form = RowForm::kHalves;
-  plan.prepare =
-      KernelPlan{.pipeline = {.kernel = "half_rows",
-                              .constants = params::HalfRowsConstants{.kWorkgroupSize = lanes}},
-                 .groups = {.x = divide_up(shape.inputs / 8, lanes), .y = shape.rows}};
-  plan.prepared_bytes = row_form_bytes(plan.form, shape.rows, shape.inputs);
-}
-
-void leave_parts(const DeviceCaps& caps, const MatmulShape& shape, uint32_t splits,
-                 uint32_t tile_rows, MatmulPlan& plan) {
-  const uint32_t lanes = group_size(caps, 256);
-  plan.reduce =
-      KernelPlan{.pipeline = {.kernel = "matmul_reduce",
-                              .constants = params::MatmulReduceConstants{.kWorkgroupSize = lanes,
-                                                                         .kSplits = splits,
-                                                                         .kTileRows = tile_rows}},
-                 .groups = {.x = divide_up(shape.outputs, 4 * lanes), .y = shape.rows}};
-  plan.parts = {.splits = splits,
-                .rows = divide_up(shape.rows, tile_rows) * tile_rows,
-                .outputs = divide_up(shape.outputs, kPartUnit) * kPartUnit};
-  plan.part_bytes = uint64_t{splits} * plan.parts.rows * plan.parts.outputs * 4;
-}
 
 std::vector<RowTile> row_tiles(const DeviceCaps& caps, const MatmulShape& shape, bool coopmat) {
   const TilesTuning tuning = tuning_profile(caps).tiles;
@@ -270,7 +205,20 @@ std::vector<RowTile> row_tiles(const DeviceCaps& caps, const MatmulShape& shape,
   return all;
 }
 
-MatmulPlan choose_tile(const DeviceCaps& caps, const MatmulShape& shape) {
+namespace {
+
+// Matrix units are faster from two rows on, although most of the tile is empty; compared with
+// integer dot products, from three rows on.
+bool supports_tiles(const MatmulRequest& request) {
+  const auto& [caps, shape, deterministic] = request;
+  const uint32_t most_vectors = !matrix_units(caps, shape.format) ? kMaxMatvecRows
+                                : integer_products(caps, shape)   ? 2
+                                                                  : 1;
+  return shape.rows > most_vectors && !deterministic;
+}
+
+MatmulPlan plan_tiles(const MatmulRequest& request) {
+  const auto& [caps, shape, deterministic] = request;
   const bool coopmat = matrix_units(caps, shape.format);
   const auto [tile, splits, last_splits, columns, rest] = choose(caps, shape, coopmat);
   const uint32_t down = divide_up(shape.rows, tile.rows);
@@ -309,5 +257,9 @@ MatmulPlan choose_tile(const DeviceCaps& caps, const MatmulShape& shape) {
   plan.scratch_bytes = plan.prepared_bytes + plan.part_bytes;
   return plan;
 }
+
+}  // namespace
+
+const MatmulFamily kMatmulTiles{"matmul", supports_tiles, plan_tiles};
 
 }  // namespace hearth
