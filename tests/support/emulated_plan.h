@@ -23,7 +23,8 @@ inline DeviceCaps gpu_with_matrix_units(DeviceCaps device) {
   device.vendor_id = 0x10de;
   device.device_id = 0x2335;
   device.driver_id = DriverId::kNvidia;
-  device.features.float16 = device.features.coopmat = device.features.lane_fragments = true;
+  device.features.float16 = device.features.integer_dot = true;
+  device.features.coopmat = device.features.lane_fragments = true;
   device.coopmat_shapes = {{.m = 16,
                             .n = 8,
                             .k = 16,
@@ -31,7 +32,9 @@ inline DeviceCaps gpu_with_matrix_units(DeviceCaps device) {
                             .b = ScalarType::kF16,
                             .c = ScalarType::kF32,
                             .result = ScalarType::kF32}};
+  // More than lavapipe has: matmul_team plans for larger workgroups than small models need.
   device.limits.max_group_invocations = 1024;
+  device.limits.max_shared_bytes = 40 << 10;
   device.limits.multiprocessors = 8;
   return device;
 }
@@ -87,7 +90,7 @@ class KernelEmulator {
     }
     EXPECT_LE(constants["kSubgroups"], kMostSubgroups) << pipeline.kernel;
     constants.set("kWorkgroupSize", constants["kSubgroups"] * kLanes);
-    pipeline.subgroup_size = 0;
+    pipeline.subgroup_size = lanes_;
   }
 
   // matmul_coopmat cannot be emulated: its fragments have no known layout. matmul_direct has the

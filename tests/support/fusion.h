@@ -48,11 +48,27 @@ class FusionFixture : public GpuTest {
   static constexpr uint32_t kContext = 128, kSequences = 3;
   static constexpr uint32_t kSequenceBlocks = kContext / kTokensPerBlock;
 
-  void load(MadeModelInfo info) {
+  // A model of an architecture, with heads for which GPUs have all their kernels.
+  static MadeModelInfo model_of(const std::string& architecture) {
+    MadeModelInfo info = small_model(architecture);
     info.heads = 2;
     info.kv_heads = 1;
     info.head_size = 64;
     info.context = kContext;
+    return info;
+  }
+  // The same, for plans with matrix units. Emulated kernels have room for 4 subgroups, which is
+  // enough for 512 inputs of quantized weights, or for 1,024 of floats, of which products are split
+  // along k.
+  static MadeModelInfo wide_model_of(const std::string& architecture, uint32_t width) {
+    MadeModelInfo info = model_of(architecture);
+    info.heads = 4;
+    info.kv_heads = 2;
+    info.width = info.mlp_width = width;
+    return info;
+  }
+
+  void load(const MadeModelInfo& info) {
     ASSERT_ASSIGN(file_, MadeModel::random(info));
     ASSERT_ASSIGN(model_, Model::load(device(), *file_, {.context = kContext}));
   }
@@ -118,10 +134,7 @@ class FusionFixture : public GpuTest {
     return fused;
   }
 
-  // So wide that products are split along k.
-  static void widen(MadeModelInfo& info) { info.width = info.mlp_width = 512; }
-
-  // The same with plans for an H200, whose tiles of up to 32 rows emulated kernels have room for: a
+  // check() with plans for an H200, whose tiles of up to 32 rows emulated kernels have room for: a
   // few rows, several prompts, and single tokens of three sequences and of one.
   FusionCounts check_with_matrix_units(double limit) {
     const DeviceCaps& own = device().caps();

@@ -106,7 +106,7 @@ TEST(KernelFamilies, OfTilesNeedWhatTheirFragmentsNeed) {
        {TileKernel::kScalar, TileKernel::kCoopmat, TileKernel::kDirect, TileKernel::kWide}) {
     const Tile tile{.rows = 64,
                     .outputs = 128,
-                    .inputs = 64,
+                    .inputs = 32,
                     .part_rows = 32,
                     .part_outputs = 32,
                     .kernel = kernel};

@@ -24,8 +24,8 @@ class BoundBuffers {
     scratch_ = of(sizes.matmul_scratch);
     counts_ = of(sizes.matmul_counts);
     norm_state_ = of(sizes.norm_state);
-    attention_counts_ = of(sizes.attention_counts);
-    attention_partials_ = of(sizes.attention_partials);
+    attention_counts_bytes_ = sizes.attention_counts;
+    attention_scratch_ = of(sizes.attention_counts + sizes.attention_partials);
   }
   BoundBuffers(const BoundBuffers&) = delete;
   BoundBuffers& operator=(const BoundBuffers&) = delete;
@@ -45,8 +45,9 @@ class BoundBuffers {
         .matmul_scratch = scratch_.all(),
         .matmul_counts = counts_.all(),
         .norm_state = norm_state_.all(),
-        .attention_counts = attention_counts_.all(),
-        .attention_partials = attention_partials_.all(),
+        .attention_counts = attention_scratch_.slice(0, attention_counts_bytes_),
+        .attention_partials = attention_scratch_.slice(
+            attention_counts_bytes_, attention_scratch_.bytes() - attention_counts_bytes_),
         .pooled = any,
         .similarity = any,
         .pages = {.table = any}};
@@ -61,7 +62,9 @@ class BoundBuffers {
   const Buffer any_ = Buffer::of_any_size();
   const PagedKv cache_;
   std::array<Buffer, kValueCount> values_;
-  Buffer scratch_, counts_, norm_state_, attention_counts_, attention_partials_;
+  Buffer scratch_, counts_, norm_state_;
+  uint64_t attention_counts_bytes_ = 0;
+  Buffer attention_scratch_;  // counts, then partial results
 };
 
 std::vector<StepBucket> steps_within(const StepLimits& limits) {

@@ -27,7 +27,7 @@ class FusionTest : public FusionFixture, public ::testing::WithParamInterface<st
 };
 
 TEST_P(FusionTest, OnAGpuWithoutMatrixUnits) {
-  const MadeModelInfo info = small_model(GetParam());
+  const MadeModelInfo info = model_of(GetParam());
   load(info);
   // Several prompts, single tokens of three sequences and of one, then many rows.
   FusionCounts fused =
@@ -38,8 +38,7 @@ TEST_P(FusionTest, OnAGpuWithoutMatrixUnits) {
 }
 
 TEST_P(FusionTest, OnAGpuWithMatrixUnits) {
-  MadeModelInfo info = small_model(GetParam());
-  widen(info);
+  const MadeModelInfo info = wide_model_of(GetParam(), 1024);
   load(info);
   FusionCounts fused = check_with_matrix_units(1e-5);
   EXPECT_GT(fused["f16 rows"], 0u);
