@@ -8,6 +8,7 @@
 
 #include "engine/scheduling/batch_plan.h"
 #include "engine/text/tokenizer.h"
+#include "runtime/rounding.h"
 
 namespace hearth {
 namespace {
@@ -24,7 +25,7 @@ double thread_seconds() {
 Constraint::Constraint(const Options& options)
     : tokenizer_(*options.tokenizer),
       trie_(options.trie),
-      mask_words_(options.vocabulary != 0 ? (size_t{options.vocabulary} + 31) / 32
+      mask_words_(options.vocabulary != 0 ? divide_up(size_t{options.vocabulary}, 32)
                                           : options.trie->mask_words()),
       ignore_end_(options.ignore_end),
       forces_(options.forces),

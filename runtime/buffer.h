@@ -2,6 +2,7 @@
 // once, so a buffer that the GPU may still use must be handed to Timeline::release_after().
 #pragma once
 
+#include <cassert>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -26,6 +27,9 @@ enum class MemoryIntent {
 inline constexpr size_t kMemoryIntents = 5;
 
 // A range of a Buffer. The Buffer must outlive the slice.
+//
+// A slice that leaves its buffer is a mistake of the program, so making one fails an assert. In
+// builds without asserts no such slice reaches the GPU: CommandRecorder and Transfer return an error.
 struct BufferSlice;
 
 class Buffer {
@@ -38,6 +42,8 @@ class Buffer {
     buffer.bytes_ = bytes;
     return buffer;
   }
+  // The same with room for anything: for a dry recording that does not know the buffer.
+  static Buffer of_any_size() { return stand_in(256, uint64_t{1} << 62); }
   ~Buffer() { reset(); }
   Buffer(Buffer&& other) noexcept { *this = std::move(other); }
   Buffer& operator=(Buffer&& other) noexcept;
@@ -50,7 +56,7 @@ class Buffer {
   explicit operator bool() const { return handle_ != nullptr; }
   bool is_imported() const { return imported_ != nullptr; }  // Memory::import_host()
 
-  // The whole buffer, or a part of it.
+  // The whole buffer, or a part of it. REQUIRES: the part is within the buffer.
   BufferSlice all() const;
   BufferSlice slice(uint64_t offset, uint64_t bytes) const;
 
@@ -87,13 +93,25 @@ struct BufferSlice {
   uint64_t offset = 0;
   uint64_t bytes = 0;
 
-  uint64_t address() const { return buffer->address() + offset; }
-  BufferSlice slice(uint64_t from, uint64_t count) const { return {buffer, offset + from, count}; }
+  // Whether it is within its buffer.
+  bool is_valid() const {
+    return buffer != nullptr && offset <= buffer->bytes() && bytes <= buffer->bytes() - offset;
+  }
+  // REQUIRES: is_valid().
+  uint64_t address() const {
+    assert(is_valid());
+    return buffer->address() + offset;
+  }
+  // A part of it. REQUIRES: the part is within the slice.
+  BufferSlice slice(uint64_t from, uint64_t count) const {
+    assert(from <= bytes && count <= bytes - from);
+    return {buffer, offset + from, count};
+  }
 };
 
 inline BufferSlice Buffer::all() const { return {this, 0, bytes_}; }
 inline BufferSlice Buffer::slice(uint64_t offset, uint64_t bytes) const {
-  return {this, offset, bytes};
+  return all().slice(offset, bytes);
 }
 
 }  // namespace hearth

@@ -1,5 +1,6 @@
 #include "runtime/command_recorder.h"
 
+#include <algorithm>
 #include <cassert>
 #include <vector>
 
@@ -120,6 +121,19 @@ void CommandRecorder::barrier(uint32_t after, uint32_t before) {
   chain_.restart();
 }
 
+bool CommandRecorder::check(std::span<const Access> accesses, std::string_view label) {
+  const auto outside = std::ranges::find_if(
+      accesses, [](const Access& access) { return !access.slice.is_valid(); });
+  if (outside == accesses.end()) return true;
+  const BufferSlice& slice = outside->slice;
+  if (status_.ok())
+    status_ = Error{ErrorKind::kInternal,
+                    fmt::format("'{}' was given {} bytes at offset {} of a buffer of {}", label,
+                                slice.bytes, slice.offset,
+                                slice.buffer != nullptr ? slice.buffer->bytes() : 0)};
+  return false;
+}
+
 void CommandRecorder::begin_command(std::span<const Access> accesses, std::string_view label,
                                     uint32_t stages, bool chains) {
   const bool conflict = hazards_.add(accesses);
@@ -157,7 +171,9 @@ void CommandRecorder::end_command() {
 
 void CommandRecorder::dispatch(const Dispatch& dispatch) {
   if (log_ != nullptr) log_->push_back({dispatch.pipeline.info(), dispatch.groups});
-  if (is_dry()) return;
+  if (!check(dispatch.arguments.accesses(), dispatch.pipeline.name()) ||
+      !check(dispatch.also, dispatch.pipeline.name()) || is_dry())
+    return;
   assert(!transfer_only_ && "kernels run on the compute queue");
   const bool chains = chain_.enabled() && dispatch.pipeline.chained() && !dispatch.lasting;
   constexpr size_t kMostOthers = 8;
@@ -191,8 +207,8 @@ void CommandRecorder::dispatch(const Dispatch& dispatch) {
 
 void CommandRecorder::copy(const BufferSlice& from, const BufferSlice& to) {
   assert(from.bytes == to.bytes);
-  if (is_dry()) return;
   const Access accesses[] = {reads(from), writes(to)};
+  if (!check(accesses, "copy") || is_dry()) return;
   begin_command(accesses, "copy", kStageTransfer);
   chain_.add_unchained();
   const VkBufferCopy region{.srcOffset = from.offset, .dstOffset = to.offset, .size = from.bytes};
@@ -201,8 +217,8 @@ void CommandRecorder::copy(const BufferSlice& from, const BufferSlice& to) {
 }
 
 void CommandRecorder::fill(const BufferSlice& slice, uint32_t word) {
-  if (is_dry()) return;
   const Access accesses[] = {writes(slice)};
+  if (!check(accesses, "fill") || is_dry()) return;
   begin_command(accesses, "fill", kStageTransfer);
   chain_.add_unchained();
   vkCmdFillBuffer(buffer_.handle_, slice.buffer->handle(), slice.offset, slice.bytes, word);
@@ -211,6 +227,7 @@ void CommandRecorder::fill(const BufferSlice& slice, uint32_t word) {
 
 Result<CommandBuffer> CommandRecorder::finish() {
   assert(!is_dry());
+  if (!status_.ok()) return status_.error();
   if (times(Timing::kWhole)) timer_->record_end(buffer_.handle_);
   if (used_stages_ != 0)
     record_barrier(buffer_.handle_, {.sType = VK_STRUCTURE_TYPE_MEMORY_BARRIER_2,

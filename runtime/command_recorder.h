@@ -100,8 +100,8 @@ struct RecorderOptions {
 class CommandRecorder {
  public:
   static Result<CommandRecorder> begin(Device& device, const RecorderOptions& options = {});
-  // Records nothing: for finding out what a recording would ask of a PipelineCollector. It must not
-  // be finished. Dispatches are added to `log`, if there is one (dispatch_log.h).
+  // Records nothing: for finding out what a recording would ask of a PipelineCollector, and whether
+  // its slices are within their buffers. It must not be finished. Dispatches are added to `log`, if there is one (dispatch_log.h).
   static CommandRecorder dry(std::vector<LoggedDispatch>* log = nullptr) {
     CommandRecorder recorder(nullptr, {});
     recorder.log_ = log;
@@ -123,12 +123,17 @@ class CommandRecorder {
   // can be told apart; an empty section ends this. REQUIRES: `section` outlives the recorder.
   void set_section(std::string_view section) { section_ = section; }
 
-  // Ends recording. REQUIRES: nothing is recorded afterwards.
+  // An error once a command was given a slice that is not within its buffer; such commands are left
+  // out.
+  const Status& status() const { return status_; }
+  // Ends recording; returns status() if that is an error. REQUIRES: nothing is recorded afterwards.
   Result<CommandBuffer> finish();
 
  private:
   CommandRecorder(Device* device, const RecorderOptions& options)
       : device_(device), timer_(options.timer), timing_(options.timing), serial_(options.serial) {}
+  // Whether all slices are within their buffers; if not, sets status_.
+  bool check(std::span<const Access> accesses, std::string_view label);
   void begin_command(std::span<const Access> accesses, std::string_view label, uint32_t stages,
                      bool chains = false);
   void end_command();
@@ -144,6 +149,7 @@ class CommandRecorder {
   bool transfer_only_ = false;
   bool labels_ = false;
   std::string_view section_;
+  Status status_;
   CommandBuffer buffer_;
   Hazards hazards_;
   Chain chain_;

@@ -11,8 +11,10 @@ std::optional<size_t> KernelConstants::index_of(std::string_view name) const {
 
 void KernelConstants::set(std::string_view name, uint32_t value) {
   const std::optional<size_t> index = index_of(name);
-  assert(index && "the kernel has no constant of this name");
-  if (!index) return;
+  if (!index) {
+    if (unknown_name_.empty()) unknown_name_ = name;
+    return;
+  }
   for (size_t i = words_.size(); i <= *index; ++i) words_.push_back(declaration_->defaults[i]);
   words_[*index] = value;
 }

@@ -16,6 +16,7 @@
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <string>
 #include <string_view>
 #include <type_traits>
 #include <utility>
@@ -45,13 +46,16 @@ class KernelConstants {
   }
 
   // Sets a constant. If it is an optional one, those before it that were never set get their
-  // defaults. REQUIRES: has(name).
+  // defaults. A name that the kernel does not have is remembered: no pipeline is made with it.
   void set(std::string_view name, uint32_t value);
   void set(std::string_view name, float value) { set(name, std::bit_cast<uint32_t>(value)); }
 
   // Whether the kernel has a constant of this name, and its value. REQUIRES for the latter: it has.
   bool has(std::string_view name) const { return index_of(name).has_value(); }
   uint32_t operator[](std::string_view name) const;
+
+  // The first name given to set() that the kernel does not have; empty if there was none.
+  const std::string& unknown_name() const { return unknown_name_; }
 
   uint32_t workgroup_size() const { return words_.empty() ? 1 : words_.front(); }
   // What is passed to the kernel as constants 0, 1, 2, ...
@@ -75,6 +79,7 @@ class KernelConstants {
 
   std::vector<uint32_t> words_;
   const Declaration* declaration_ = nullptr;
+  std::string unknown_name_;
 };
 
 template <class T>

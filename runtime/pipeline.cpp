@@ -143,7 +143,15 @@ Result<std::unique_ptr<Pipeline>> PipelineStore::compile(const PipelineInfo& inf
   return pipeline;
 }
 
+Status check_constants(const PipelineInfo& info) {
+  const std::string& name = info.constants.unknown_name();
+  if (name.empty()) return {};
+  return Error{ErrorKind::kInternal,
+               fmt::format("kernel '{}' has no constant '{}'", info.kernel, name)};
+}
+
 Result<const Pipeline*> PipelineStore::get(const PipelineInfo& info) {
+  HEARTH_TRY(check_constants(info));
   std::unique_lock lock(mutex_);
   while (true) {
     if (const auto found = pipelines_.find(info); found != pipelines_.end())

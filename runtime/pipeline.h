@@ -31,6 +31,9 @@ struct PipelineInfo {
   auto operator<=>(const PipelineInfo&) const = default;
 };
 
+// An error if constants were set that the kernel does not have.
+Status check_constants(const PipelineInfo& info);
+
 class Pipeline {
  public:
   ~Pipeline();

@@ -13,6 +13,7 @@ namespace hearth {
 class PipelineCollector final : public PipelineStore {
  public:
   Result<const Pipeline*> get(const PipelineInfo& info) override {
+    HEARTH_TRY(check_constants(info));
     std::unique_ptr<const Pipeline>& stand_in = stand_ins_[info];
     if (stand_in == nullptr) stand_in.reset(new Pipeline(nullptr, info));
     return stand_in.get();

@@ -13,6 +13,7 @@ class ReadyPipelines final : public PipelineStore {
   explicit ReadyPipelines(const PipelineStore& store) : store_(store) {}
 
   Result<const Pipeline*> get(const PipelineInfo& info) override {
+    HEARTH_TRY(check_constants(info));
     if (const Pipeline* pipeline = store_.find(info)) return pipeline;
     missed_ = info;
     return Error{ErrorKind::kNotFound, "kernel '" + info.kernel + "' is still being compiled"};

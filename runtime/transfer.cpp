@@ -4,11 +4,26 @@
 #include <cassert>
 #include <cstring>
 
+#include <fmt/format.h>
+
 #include "runtime/device.h"
 #include "runtime/memory.h"
 #include "runtime/queue.h"
 
 namespace hearth {
+
+namespace {
+
+// How many bytes are copied often follows from a file, and mapped memory is written directly.
+Status check(const BufferSlice& slice, uint64_t host_bytes) {
+  if (slice.is_valid() && slice.bytes == host_bytes) return {};
+  return Error{ErrorKind::kInternal,
+               fmt::format("cannot copy {} bytes to or from {} bytes at offset {} of a buffer of {}",
+                           host_bytes, slice.bytes, slice.offset,
+                           slice.buffer != nullptr ? slice.buffer->bytes() : 0)};
+}
+
+}  // namespace
 
 Result<std::unique_ptr<Transfer>> Transfer::create(Device& device, const TransferOptions& options) {
   assert(options.chunk_bytes > 0 && options.chunk_bytes <= options.ring_bytes);
@@ -60,7 +75,7 @@ Result<TimelinePoint> Transfer::copy(const BufferSlice& from, const BufferSlice&
 }
 
 Status Transfer::upload(const BufferSlice& to, std::span<const std::byte> source) {
-  assert(source.size() == to.bytes);
+  HEARTH_TRY(check(to, source.size()));
   return upload(to, [&](uint64_t offset, std::span<std::byte> chunk) -> Status {
     std::memcpy(chunk.data(), source.data() + offset, chunk.size());
     return {};
@@ -68,6 +83,7 @@ Status Transfer::upload(const BufferSlice& to, std::span<const std::byte> source
 }
 
 Status Transfer::upload(const BufferSlice& to, const Fill& fill) {
+  HEARTH_TRY(check(to, to.bytes));
   if (device_.lost()) return device_.lost_error();
   if (options_.direct && to.buffer->mapped() != nullptr) {
     HEARTH_TRY(fill(0, {to.buffer->mapped() + to.offset, static_cast<size_t>(to.bytes)}));
@@ -107,7 +123,7 @@ Status Transfer::finish() {
 }
 
 Status Transfer::download(const BufferSlice& from, std::span<std::byte> target) {
-  assert(target.size() == from.bytes);
+  HEARTH_TRY(check(from, target.size()));
   if (device_.lost()) return device_.lost_error();
   if (options_.direct && from.buffer->mapped() != nullptr) {
     HEARTH_TRY(from.buffer->invalidate());

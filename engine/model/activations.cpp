@@ -6,6 +6,7 @@
 
 #include "engine/ops/attention.h"
 #include "engine/ops/experts.h"
+#include "engine/ops/sampling.h"
 #include "runtime/command_recorder.h"
 #include "runtime/device.h"
 #include "runtime/memory.h"

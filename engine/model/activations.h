@@ -10,6 +10,7 @@
 #include "engine/model/model_config.h"
 #include "engine/model/step_bucket.h"
 #include "engine/model/weight_table.h"
+#include "engine/ops/attention.h"
 #include "runtime/buffer.h"
 #include "runtime/result.h"
 

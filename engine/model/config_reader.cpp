@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "engine/ops/attention.h"
 #include "engine/ops/experts.h"
 
 namespace hearth {

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "engine/model/weight_shard.h"
+#include "engine/ops/sampling.h"
 #include "runtime/device.h"
 #include "runtime/memory.h"
 #include "runtime/transfer.h"

@@ -10,7 +10,8 @@
 #include "engine/model/layer_range.h"
 #include "engine/model/tensor_shard.h"
 #include "engine/ops/block_deal.h"
-#include "engine/ops/kernel_choice.h"
+#include "engine/ops/mlp.h"
+#include "engine/ops/rope.h"
 #include "engine/ops/rope_table.h"
 
 namespace hearth {

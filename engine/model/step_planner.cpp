@@ -1,5 +1,6 @@
 #include "engine/model/step_planner.h"
 
+#include <numeric>
 #include <set>
 #include <utility>
 
@@ -24,7 +25,23 @@ std::vector<uint32_t> layer_signature(const ModelPlan& model, uint32_t layer) {
   return signature;
 }
 
+std::vector<Op> ops_of(const ModelPlan& model, const StepBucket& bucket,
+                       std::span<const uint32_t> layers) {
+  return step_program(
+      {.config = model.config,
+       .weights = model.shapes,
+       .bucket = bucket,
+       .layers = layers,
+       .emit_layer = [&](Builder& builder) { model.architecture->emit_layer(builder); }});
+}
+
 }  // namespace
+
+std::vector<Op> step_ops(const ModelPlan& model, const StepBucket& bucket) {
+  std::vector<uint32_t> layers(model.config.end_layer() - model.config.first_layer());
+  std::iota(layers.begin(), layers.end(), model.config.first_layer());
+  return ops_of(model, bucket, layers);
+}
 
 StepPlanner::StepPlanner(const StepPlannerInfo& info)
     : info_(info), windows_(attention_windows(info.model.config)) {
@@ -52,12 +69,6 @@ void StepPlanner::find_distinct_layers() {
 StepPlan StepPlanner::plan(const StepBucket& bucket, std::span<const uint32_t> layers) const {
   const ModelPlan& model = info_.model;
   const StepLimits& limits = info_.limits;
-  const std::vector<Op> ops = step_program(
-      {.config = model.config,
-       .weights = model.shapes,
-       .bucket = bucket,
-       .layers = layers,
-       .emit_layer = [&](Builder& builder) { model.architecture->emit_layer(builder); }});
   StepPlan plan =
       fuse({.caps = info_.caps,
             .weights = model.shapes,
@@ -68,7 +79,7 @@ StepPlan StepPlanner::plan(const StepBucket& bucket, std::span<const uint32_t> l
             .matmul_scratch_bytes = info_.matmul_scratch_bytes,
             .deterministic = limits.deterministic,
             .fusion = info_.fusion},
-           ops);
+           ops_of(model, bucket, layers));
   if (info_.edit) info_.edit(plan);
   return plan;
 }

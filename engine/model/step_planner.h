@@ -24,6 +24,9 @@ struct StepPlannerInfo {
   std::function<void(StepPlan&)> edit = {};  // called with every plan, for tests
 };
 
+// The ops of a step in all layers that the device holds, before they are fused.
+std::vector<Op> step_ops(const ModelPlan& model, const StepBucket& bucket);
+
 class StepPlanner {
  public:
   // REQUIRES: what `info` refers to outlives the planner.

@@ -22,13 +22,13 @@ auto step_cost(const StepBucket& bucket) {
 std::vector<PipelineInfo> StepRunner::pipelines_of(const StepBucket& bucket) const {
   PipelineCollector collector;
   CommandRecorder recorder = CommandRecorder::dry();
-  const Buffer none;
+  const Buffer any = Buffer::of_any_size();  // allocated by the first step that needs them
   const StepPlan plan = planner_->plan_distinct(bucket);
   const std::vector<PlanSegment> segments = cut_at_meetings(plan);
   // An error shows when the step is recorded.
   for (size_t i = 0; i < segments.size(); ++i)
     static_cast<void>(record_segment({recorder, collector, plan, 0}, segments, i,
-                                     {.pooled = none, .similarity = none, .pages = {none.all()}})
+                                     {.pooled = any, .similarity = any, .pages = {any.all()}})
                           .ok());
   return collector.infos();
 }

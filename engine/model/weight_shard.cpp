@@ -6,7 +6,7 @@
 
 #include <fmt/format.h>
 
-#include "engine/ops/kernel_choice.h"
+#include "engine/ops/matmul.h"
 
 namespace hearth {
 namespace {

@@ -1,5 +1,6 @@
 #include "engine/ops/attention.h"
 
+#include <algorithm>
 #include <optional>
 
 #include <fmt/format.h>
@@ -117,6 +118,28 @@ Status record_list(CommandRecorder& recorder, PipelineStore& pipelines, const Ke
 }
 
 }  // namespace
+
+OpCost attention_cost(const AttentionShape& shape, std::span<const params::StepSequence> sequences,
+                      uint32_t window) {
+  const double token_bytes = kv_token_bytes(shape.kv, shape.kv_heads, shape.head_size);
+  const double width = 1.0 * shape.heads * shape.head_size;
+  const auto seen = [&](uint32_t position) {
+    return window == 0 ? position + 1 : std::min(position + 1, window);
+  };
+  OpCost cost;
+  for (const params::StepSequence& sequence : sequences) {
+    // Each row sees one token more than the one before, up to the window.
+    const double first = seen(sequence.first_position);
+    const double last = seen(sequence.first_position + sequence.rows - 1);
+    const double pairs = (first + last) / 2 * sequence.rows;
+    // A token that any of the rows sees is read once.
+    const double tokens = first + sequence.rows - 1;
+    cost += {.memory_bytes = tokens * token_bytes,
+             .activation_bytes = 8 * sequence.rows * width,
+             .operations = 4 * pairs * width};
+  }
+  return cost;
+}
 
 uint64_t attention_result_bytes(const AttentionShape& shape, RowForm form) {
   const uint32_t size = shape.head_size + (shape.dealt ? params::kAttentionStats : 0);

@@ -13,9 +13,16 @@
 // plan_attention() (attention_work.h) for every step, with its lists uploaded into `work`.
 #pragma once
 
-#include "engine/ops/kernel_choice.h"
+#include <cstdint>
+#include <optional>
+#include <span>
+
+#include "engine/ops/attention_work.h"
+#include "engine/ops/cost.h"
+#include "engine/ops/kernel_plan.h"
 #include "engine/ops/paged_kv.h"
 #include "engine/ops/rope.h"
+#include "engine/ops/row_form.h"
 #include "runtime/buffer.h"
 #include "runtime/command_recorder.h"
 #include "runtime/pipeline.h"
@@ -23,13 +30,46 @@
 
 namespace hearth {
 
+struct AttentionShape {
+  KvFormat kv = KvFormat::kF16;
+  uint32_t heads = 0, kv_heads = 0;  // heads is a multiple of kv_heads
+  uint32_t head_size = 0;            // a multiple of kHeadSizeUnit, at most kMaxHeadSize
+  bool f32_only = false;             // avoids matrix units, which need queries and weights as f16
+  bool sinks = false;                // every head has a logit without a key (Attention::sinks)
+  // Ranks share a pool of KV blocks (dealt_tables.h): the result is sums for ranks to merge.
+  bool dealt = false;
+  AttentionBucket bucket = {};
+};
+inline constexpr uint32_t kHeadSizeUnit = 16;
+inline constexpr uint32_t kMaxHeadSize = 256;
+inline constexpr uint32_t kDeterministicSplit = 2048;  // keys per split in deterministic attention
+
+struct AttentionPlan {
+  KernelPlan few;                       // for AttentionWork::few
+  std::optional<KernelPlan> many = {};  // for AttentionWork::many; only if the bucket may need it
+  AttentionTuning tuning;
+  AttentionCapacity capacity = {};
+  bool writes_halves = false;  // in addition to floats
+  bool ropes = false;          // does rope and the KV write itself
+};
+
+// `deterministic`: a row's result is the same, to the last bit, alone and in a batch, and however
+// its prompt is chunked.
+AttentionPlan choose_attention(const DeviceCaps& caps, const AttentionShape& shape,
+                               bool deterministic = false);
+
+// The keys and values that any row sees, once, and the rows of q and of the result as floats.
+// `window` as in AttentionStep.
+OpCost attention_cost(const AttentionShape& shape, std::span<const params::StepSequence> sequences,
+                      uint32_t window);
+
 // The lists of an AttentionWork on the device. Lists of capacity 0 need no buffer.
 struct AttentionWorkBuffers {
   BufferSlice few, many;  // [capacity] AttentionItem
 };
 
 struct Attention {
-  BufferSlice q;             // [rows, heads, head_size] f32; not used with `rope`
+  BufferSlice q;  // [rows, heads, head_size] f32; not used with `rope`
   // [rows, heads, head_size] in `form`; rows of padding are not written. With shape.dealt,
   // [rows, heads, head_size + kAttentionStats] f32 (params/attention.h), and rows without keys on
   // this rank are not written, either.

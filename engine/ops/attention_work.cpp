@@ -184,16 +184,16 @@ void AttentionPlanner::add_tile(const Tile& tile, const AttentionTuning& tuning,
   uint32_t begin = tile.key_begin, end = splits.first;
   for (uint32_t split = 0; split < count; ++split, begin = end, end += splits.length) {
     end = std::min(end, tile.key_end);
-    items.push_back({.first_row = tile.first_row,
-                     .first_position = tile.first_position,
-                     .tokens = tile.tokens,
-                     .block_table = tile.block_table,
-                     .key_begin = begin,
-                     .key_end = end,
-                     .splits = count,
-                     .split = split,
-                     .partial = (count == 1 ? 0 : slots_) |
-                                (tile.counts_sinks ? 0 : params::kSinksElsewhere)});
+    items.push_back(
+        {.first_row = tile.first_row,
+         .first_position = tile.first_position,
+         .tokens = tile.tokens,
+         .block_table = tile.block_table,
+         .key_begin = begin,
+         .key_end = end,
+         .splits = count,
+         .split = split,
+         .partial = (count == 1 ? 0 : slots_) | (tile.counts_sinks ? 0 : params::kSinksElsewhere)});
   }
   if (count > 1) slots_ += count * tile.tokens;
 }

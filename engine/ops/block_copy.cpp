@@ -6,6 +6,21 @@
 
 namespace hearth {
 
+KernelPlan choose_block_copy(const DeviceCaps& caps, const BlockCopyShape& shape) {
+  const uint32_t lanes = group_size(caps, 128);
+  const uint32_t ahead = 4;
+  return {.pipeline = {.kernel = "block_copy",
+                       .constants =
+                           params::BlockCopyConstants{.kWorkgroupSize = lanes, .kAhead = ahead}},
+          .groups = {.x = divide_up(shape.block_bytes / 16, lanes * ahead),
+                     .y = shape.pairs,
+                     .z = shape.planes}};
+}
+
+OpCost block_copy_cost(const BlockCopyShape& shape) {
+  return {.memory_bytes = 2.0 * shape.pairs * shape.planes * shape.block_bytes};
+}
+
 Status record_block_copy(CommandRecorder& recorder, PipelineStore& pipelines,
                          const KernelPlan& plan, const BlockCopy& op) {
   const BlockCopyShape& shape = op.shape;

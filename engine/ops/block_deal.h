@@ -4,6 +4,8 @@
 
 #include <cstdint>
 
+#include "runtime/rounding.h"
+
 namespace hearth {
 
 struct BlockDeal {
@@ -15,7 +17,7 @@ struct BlockDeal {
   bool has(uint32_t block) const { return holder(block) == rank; }
   uint32_t place(uint32_t block) const { return block / ranks; }
   // Places that every rank needs for a pool of this many blocks.
-  uint32_t places(uint32_t blocks) const { return (blocks + ranks - 1) / ranks; }
+  uint32_t places(uint32_t blocks) const { return divide_up(blocks, ranks); }
   bool operator==(const BlockDeal&) const = default;
 };
 

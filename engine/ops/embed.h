@@ -1,13 +1,26 @@
 // Embedding lookup: y[r, i] = weight[ids[r] - first, i] * scale
 #pragma once
 
-#include "engine/ops/kernel_choice.h"
+#include "engine/ops/cost.h"
+#include "engine/ops/kernel_plan.h"
+#include "engine/weights/formats.h"
 #include "runtime/buffer.h"
 #include "runtime/command_recorder.h"
 #include "runtime/pipeline.h"
 #include "runtime/result.h"
 
 namespace hearth {
+
+struct EmbedShape {
+  WeightFormat format = WeightFormat::kF16;
+  uint32_t rows = 0;
+  uint32_t width = 0;  // a multiple of the format's block
+  uint32_t vocabulary = 0;
+};
+
+KernelPlan choose_embed(const DeviceCaps& caps, const EmbedShape& shape);
+
+OpCost embed_cost(const EmbedShape& shape);
 
 struct Embed {
   // [rows] u32; the row of an id that the table does not have is zero. With the bit

@@ -1,8 +1,10 @@
 #include "engine/ops/experts.h"
 
+#include <cmath>
+
 #include <fmt/format.h>
 
-#include "engine/ops/choose_experts.h"
+#include "engine/ops/experts/scratch.h"
 #include "params/combine_experts.h"
 #include "params/experts.h"
 #include "params/group_experts.h"
@@ -103,6 +105,21 @@ Status record_expert_product(CommandRecorder& recorder, PipelineStore& pipelines
 }
 
 }  // namespace
+
+double touched_experts(const ExpertsShape& shape) {
+  const double share = static_cast<double>(shape.used) / shape.experts;
+  return shape.experts * (1 - std::pow(1 - share, shape.rows));
+}
+
+OpCost experts_cost(const ExpertsShape& shape) {
+  const uint64_t expert_bytes = matrix_bytes(shape.gate_up, 2 * shape.mlp_width, shape.width) +
+                                matrix_bytes(shape.down, shape.width, shape.mlp_width);
+  const double pairs = 1.0 * shape.rows * shape.used;
+  const double width = shape.width, mlp_width = shape.mlp_width;
+  return {.memory_bytes = touched_experts(shape) * static_cast<double>(expert_bytes),
+          .activation_bytes = 4 * pairs * (2 * width + 3 * mlp_width),
+          .operations = 6 * pairs * width * mlp_width};
+}
 
 std::optional<PartsPlan> plan_expert_parts(const ExpertsPlan& plan, const ExpertsShape& shape) {
   if (plan.group || !plan.combine) return std::nullopt;

@@ -16,7 +16,8 @@
 
 #include <optional>
 
-#include "engine/ops/kernel_choice.h"
+#include "engine/ops/cost.h"
+#include "engine/ops/kernel_plan.h"
 #include "engine/ops/matmul.h"
 #include "runtime/buffer.h"
 #include "runtime/command_recorder.h"
@@ -67,6 +68,11 @@ struct ExpertsPlan {
 // `deterministic`: a row's result does not depend on the other rows.
 ExpertsPlan choose_experts(const DeviceCaps& caps, const ExpertsShape& shape,
                            bool deterministic = false);
+
+// How many experts at least one row chooses, on average, if all are equally likely.
+double touched_experts(const ExpertsShape& shape);
+// The weights of these experts once, and the rows that each product reads and writes, as floats.
+OpCost experts_cost(const ExpertsShape& shape);
 
 // The matrices of all experts, each in device layout, all in one format.
 struct ExpertWeights {

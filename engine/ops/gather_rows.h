@@ -1,13 +1,24 @@
 // Gathers rows: y[r] = x[indices[r]], so that logits are computed only for these.
 #pragma once
 
-#include "engine/ops/kernel_choice.h"
+#include "engine/ops/cost.h"
+#include "engine/ops/kernel_plan.h"
 #include "runtime/buffer.h"
 #include "runtime/command_recorder.h"
 #include "runtime/pipeline.h"
 #include "runtime/result.h"
 
 namespace hearth {
+
+struct GatherRowsShape {
+  uint32_t rows = 0;  // of the result
+  uint32_t width = 0;
+  uint32_t source_rows = 0;
+};
+
+KernelPlan choose_gather_rows(const DeviceCaps& caps, const GatherRowsShape& shape);
+
+OpCost gather_rows_cost(const GatherRowsShape& shape);
 
 struct GatherRows {
   BufferSlice x;        // [source_rows, width] f32

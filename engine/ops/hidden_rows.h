@@ -2,13 +2,24 @@
 // search.
 #pragma once
 
-#include "engine/ops/kernel_choice.h"
+#include "engine/ops/cost.h"
+#include "engine/ops/kernel_plan.h"
 #include "runtime/buffer.h"
 #include "runtime/command_recorder.h"
 #include "runtime/pipeline.h"
 #include "runtime/result.h"
 
 namespace hearth {
+
+struct HiddenRowsShape {
+  uint32_t rows = 0;   // to keep, or comparisons
+  uint32_t width = 0;  // a multiple of 8
+};
+
+KernelPlan choose_keep_hidden(const DeviceCaps& caps, const HiddenRowsShape& shape);
+KernelPlan choose_compare_hidden(const DeviceCaps& caps, const HiddenRowsShape& shape);
+
+OpCost keep_hidden_cost(const HiddenRowsShape& shape);
 
 // Pages of hidden states, [kHiddenPageTokens, width] f16 each.
 struct HiddenPages {

@@ -106,6 +106,18 @@ Status dispatch(CommandRecorder& recorder, PipelineStore& pipelines, const Matmu
 
 }  // namespace
 
+uint64_t matrix_bytes(WeightFormat format, uint64_t outputs, uint64_t inputs) {
+  return device_layout(format, outputs * inputs / format_info(format).block_weights).total_bytes;
+}
+
+OpCost matmul_cost(const MatmulShape& shape) {
+  const double inputs = shape.inputs, outputs = shape.outputs;
+  return {
+      .memory_bytes = static_cast<double>(matrix_bytes(shape.format, shape.outputs, shape.inputs)),
+      .activation_bytes = 4 * shape.rows * (inputs + outputs),
+      .operations = 2 * shape.rows * inputs * outputs};
+}
+
 Status record_prepare(CommandRecorder& recorder, PipelineStore& pipelines, const MatmulPlan& plan,
                       const Matmul& op, const BufferSlice& prepared) {
   HEARTH_ASSIGN(const Pipeline* pipeline, pipelines.get(plan.prepare->pipeline));

@@ -5,13 +5,85 @@
 #include <optional>
 #include <span>
 
-#include "engine/ops/kernel_choice.h"
+#include "engine/ops/cost.h"
+#include "engine/ops/kernel_plan.h"
+#include "engine/ops/mlp.h"
+#include "engine/ops/row_form.h"
+#include "engine/weights/formats.h"
 #include "runtime/buffer.h"
 #include "runtime/command_recorder.h"
 #include "runtime/pipeline.h"
 #include "runtime/result.h"
 
 namespace hearth {
+
+struct MatmulShape {
+  WeightFormat format = WeightFormat::kF16;
+  uint32_t rows = 0;    // of x
+  uint32_t inputs = 0;  // a multiple of the format's block, or of kFloatInputUnit
+  uint32_t outputs = 0;
+  uint32_t sibling_outputs = 0;  // of products with the same x that run at the same time
+};
+inline constexpr uint32_t kFloatInputUnit = 8;
+inline constexpr uint32_t kMaxMatvecRows = 8;  // of a matrix-vector kernel
+
+// The fragment that matmuls use, with f16 operands and f32 sums: the largest one of the device that
+// divides our tiles.
+std::optional<CoopmatShape> coopmat_shape(const DeviceCaps& caps);
+
+// The partial sums of a split product: [splits, rows, outputs] f32, with rows rounded up to whole
+// tiles and outputs to kPartUnit, a multiple of all fragment widths.
+struct PartLayout {
+  uint32_t splits = 0, rows = 0, outputs = 0;
+};
+inline constexpr uint32_t kPartUnit = 16;
+
+// A product whose last tiles are computed by several workgroups each (split-k), so that the last
+// wave keeps the whole device busy, too. The last workgroup of a tile to finish, recognized by a
+// counter, adds up the partial sums.
+struct SharedTiles {
+  KernelPlan multiply;
+  uint32_t whole_tiles = 0;  // tiles that are not shared
+  uint64_t count_bytes = 0;
+};
+
+// A product whose last wave would leave much of the device idle: the outputs that full waves do not
+// cover are computed in one wave of smaller tiles.
+struct RestTiles {
+  KernelPlan multiply;
+  uint32_t first_output = 0;
+};
+
+struct MatmulPlan {
+  RowForm form = RowForm::kFloats;    // of x, for `multiply`
+  std::optional<KernelPlan> prepare;  // converts x to that form, in scratch memory
+  KernelPlan multiply;
+  std::optional<RestTiles> rest;      // runs in addition to it
+  std::optional<SharedTiles> shared;  // replaces it for an op with counters
+  std::optional<KernelPlan> reduce;   // finally adds up partial sums from scratch memory
+  uint64_t prepared_bytes = 0;        // scratch memory for x
+  uint64_t part_bytes = 0;            // then, for partial sums
+
+  uint64_t scratch_bytes = 0;  // both together
+
+  PartLayout parts = {};  // if there is a reduce
+  // What else `multiply` can do (params/matmul.h): norm its row first, combine gate and up of an
+  // MLP, and begin the norm after the product or finish the one before it.
+  bool can_norm = false, can_gate = false, can_share_norm = false;
+};
+
+// Memory that two products use for a norm between them, if the first has `groups` workgroups.
+uint64_t norm_state_bytes(uint32_t groups);
+
+// `deterministic`: uses one kernel shape for any number of rows, so that a row's result is the
+// same, to the last bit, alone and in a batch.
+MatmulPlan choose_matmul(const DeviceCaps& caps, const MatmulShape& shape,
+                         bool deterministic = false);
+
+// The weights once, and the rows of x and y as floats.
+OpCost matmul_cost(const MatmulShape& shape);
+// Bytes of a matrix in the device layout of its format.
+uint64_t matrix_bytes(WeightFormat format, uint64_t outputs, uint64_t inputs);
 
 // A norm between two products that share its work, so that it needs no kernel of its own
 // (params/matmul.h says how).

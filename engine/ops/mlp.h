@@ -1,13 +1,27 @@
 // Gated MLP activation: y[r, i] = act(gate[r, i]) * up[r, i]
 #pragma once
 
-#include "engine/ops/kernel_choice.h"
+#include "engine/ops/cost.h"
+#include "engine/ops/kernel_plan.h"
+#include "engine/ops/row_form.h"
 #include "runtime/buffer.h"
 #include "runtime/command_recorder.h"
 #include "runtime/pipeline.h"
 #include "runtime/result.h"
 
 namespace hearth {
+
+enum class MlpActivation : uint8_t { kSilu, kGeluTanh };
+
+struct MlpShape {
+  uint32_t rows = 0, width = 0;
+  MlpActivation activation = MlpActivation::kSilu;
+  RowForm form = RowForm::kFloats;  // REQUIRES: can_write_form()
+};
+
+KernelPlan choose_mlp(const DeviceCaps& caps, const MlpShape& shape);
+
+OpCost mlp_cost(const MlpShape& shape);
 
 struct Mlp {
   BufferSlice gate, up;  // [rows, width] f32, rows `stride` apart

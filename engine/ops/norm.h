@@ -5,13 +5,27 @@
 
 #include <optional>
 
-#include "engine/ops/kernel_choice.h"
+#include "engine/ops/cost.h"
+#include "engine/ops/kernel_plan.h"
+#include "engine/ops/row_form.h"
 #include "runtime/buffer.h"
 #include "runtime/command_recorder.h"
 #include "runtime/pipeline.h"
 #include "runtime/result.h"
 
 namespace hearth {
+
+struct RmsNormShape {
+  uint32_t rows = 0, width = 0;
+  uint32_t residuals = 0;           // added to x first: 0, 1, or the number of splits of a product
+  RowForm form = RowForm::kFloats;  // REQUIRES: can_write_form()
+};
+
+// `deterministic`: a row's result does not depend on the other rows.
+KernelPlan choose_rms_norm(const DeviceCaps& caps, const RmsNormShape& shape,
+                           bool deterministic = false);
+
+OpCost rms_norm_cost(const RmsNormShape& shape);
 
 struct RmsNorm {
   BufferSlice x;       // [rows, width] f32; also written if there are residuals
@@ -21,7 +35,7 @@ struct RmsNorm {
   float epsilon = 1e-5f;
   BufferSlice residual = {};     // [residuals, rows, width] f32; only if there are any
   uint32_t residual_stride = 0;  // floats from row to row; 0: width
-  uint32_t partial_stride = 0;      // floats from one residual to the next
+  uint32_t partial_stride = 0;   // floats from one residual to the next
   // [rows] f32: if set, receives the factor of each row, without the weight.
   std::optional<BufferSlice> scales = {};
 };

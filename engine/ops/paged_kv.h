@@ -31,4 +31,11 @@ inline uint64_t kv_block_scale_bytes(KvFormat format, uint32_t kv_heads, uint32_
   return format == KvFormat::kF16 ? 0 : uint64_t{kv_heads} * params::kBlockTokens * runs * 2;
 }
 
+// Bytes of the keys and values of one token and layer, with their scales.
+inline double kv_token_bytes(KvFormat format, uint32_t kv_heads, uint32_t head_size) {
+  const uint64_t bytes = kv_block_bytes(format, kv_heads, head_size) +
+                         kv_block_scale_bytes(format, kv_heads, head_size);
+  return 2.0 * static_cast<double>(bytes) / params::kBlockTokens;
+}
+
 }  // namespace hearth

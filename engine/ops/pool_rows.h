@@ -2,13 +2,24 @@
 // are means of hidden states.
 #pragma once
 
-#include "engine/ops/kernel_choice.h"
+#include "engine/ops/cost.h"
+#include "engine/ops/kernel_plan.h"
 #include "runtime/buffer.h"
 #include "runtime/command_recorder.h"
 #include "runtime/pipeline.h"
 #include "runtime/result.h"
 
 namespace hearth {
+
+struct PoolRowsShape {
+  uint32_t ranges = 0;  // rows of the result
+  uint32_t width = 0;
+  uint32_t rows = 0;  // of x
+};
+
+KernelPlan choose_pool_rows(const DeviceCaps& caps, const PoolRowsShape& shape);
+
+OpCost pool_rows_cost(const PoolRowsShape& shape);
 
 struct PoolRows {
   BufferSlice x;       // [rows, width] f32

@@ -2,7 +2,8 @@
 // attention, in one kernel. shaders/rope_kv.comp has the formulas.
 #pragma once
 
-#include "engine/ops/kernel_choice.h"
+#include "engine/ops/cost.h"
+#include "engine/ops/kernel_plan.h"
 #include "engine/ops/paged_kv.h"
 #include "runtime/buffer.h"
 #include "runtime/command_recorder.h"
@@ -10,6 +11,34 @@
 #include "runtime/result.h"
 
 namespace hearth {
+
+enum class RopePairs : uint8_t { kAdjacent, kHalves };  // (2i, 2i + 1), (i, i + rope_dims / 2)
+
+struct RopeKvShape {
+  uint32_t rows = 0;
+  uint32_t heads = 0, kv_heads = 0;
+  uint32_t head_size = 0;  // a multiple of 16
+  uint32_t rope_dims = 0;  // rotated elements, from the first on; a multiple of 8
+  RopePairs pairs = RopePairs::kAdjacent;
+  bool head_norms = false;  // RMS norms of q and k, before rope
+  KvFormat kv = KvFormat::kF16;
+  // With several `parts`, q, k and v are partial sums of a split product, partial_stride floats
+  // apart, which are added up.
+  uint32_t parts = 1, partial_stride = 0;
+  bool trees = false;  // rows may be in trees
+  bool dealt = false;  // ranks share the KV blocks; a row's block may be kElsewhere
+};
+
+KernelPlan choose_rope_kv(const DeviceCaps& caps, const RopeKvShape& shape);
+
+// How many groups of four elements of a head a lane takes. In a Q8_0 cache 8 of them share a scale
+// and must not be spread over more than a subgroup.
+constexpr uint32_t rope_lane_quads(uint32_t subgroup_size) {
+  return subgroup_size >= 8 ? 1 : 8 / subgroup_size;
+}
+
+// Of the heads, and of the keys and values that are written.
+OpCost rope_kv_cost(const RopeKvShape& shape);
 
 // Rows of heads, possibly inside the rows of a wider matrix.
 struct HeadRows {

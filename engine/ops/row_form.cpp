@@ -1,4 +1,6 @@
-#include "engine/ops/kernel_choice.h"
+#include "engine/ops/row_form.h"
+
+#include "engine/ops/matmul.h"
 
 namespace hearth {
 

@@ -1,7 +1,7 @@
 #include "engine/program/describe.h"
 
+#include <algorithm>
 #include <array>
-#include <limits>
 #include <span>
 
 #include <fmt/format.h>
@@ -126,10 +126,9 @@ std::string formula(const PlannedMerge& merge) {
   return fmt::format("{} = all ranks' {} merged", value_name(merge.op.y), value_name(merge.op.x));
 }
 
-// Buffers that have any size, for recording without a device.
+// Buffers of any size, for recording without a device.
 StepBuffers unbound_buffers(std::span<const Buffer, kValueCount> values, const PagedKv& cache) {
-  constexpr uint64_t kAnySize = std::numeric_limits<uint64_t>::max() / 4;
-  const BufferSlice any{&values.front(), 0, kAnySize};
+  const BufferSlice any = values.front().all();
   StepBuffers buffers{.values = {},
                       .weight = [any](const WeightName&, size_t) { return any; },
                       .experts = {},
@@ -203,9 +202,10 @@ std::string kernel_text(const LoggedDispatch& dispatch) {
 }  // namespace
 
 Result<std::vector<LayerDescription>> describe(const StepPlan& plan) {
-  const std::array<Buffer, kValueCount> values;
-  const Buffer& none = values.front();
-  const PagedKv cache{none.all(), none.all(), none.all(), none.all()};
+  std::array<Buffer, kValueCount> values;
+  std::ranges::generate(values, Buffer::of_any_size);
+  const BufferSlice any = values.front().all();
+  const PagedKv cache{any, any, any, any};
   StepBuffers buffers = unbound_buffers(values, cache);
   std::vector<LayerDescription> layers;
   std::optional<uint32_t> current;
@@ -214,11 +214,11 @@ Result<std::vector<LayerDescription>> describe(const StepPlan& plan) {
     PipelineCollector collector;
     CommandRecorder recorder = CommandRecorder::dry(&log);
     if (const auto* experts = op.as<PlannedExperts>())
-      buffers.experts = [&none, experts](const WeightName& name, const WeightName&) {
+      buffers.experts = [any, experts](const WeightName& name, const WeightName&) {
         const bool has_bias =
             name == experts->op.gate_up ? experts->has_gate_up_bias : experts->has_down_bias;
-        ExpertWeights weights{.matrices = none.all()};
-        if (has_bias) weights.bias = none.all();
+        ExpertWeights weights{.matrices = any};
+        if (has_bias) weights.bias = any;
         return weights;
       };
     if (!is_meeting(op)) HEARTH_TRY(record_plan(recorder, collector, plan, {&op, 1}, buffers));

@@ -12,7 +12,8 @@
 
 #include "engine/model/weight_table.h"
 #include "engine/ops/experts.h"
-#include "engine/ops/kernel_choice.h"
+#include "engine/ops/mlp.h"
+#include "engine/ops/rope.h"
 
 namespace hearth {
 

@@ -297,7 +297,7 @@ Status record_plan(CommandRecorder& recorder, PipelineStore& pipelines, const St
                    std::span<const PlannedOp> ops, const StepBuffers& buffers) {
   PlanRecorder walker(recorder, pipelines, plan, buffers);
   for (const PlannedOp& op : ops) HEARTH_TRY(walker.record(op));
-  return {};
+  return recorder.status();
 }
 
 }  // namespace hearth

@@ -6,7 +6,7 @@
 #include <optional>
 #include <string>
 
-#include "engine/ops/kernel_choice.h"
+#include "engine/ops/sampling.h"
 #include "engine/sampling_options.h"
 #include "params/sampling.h"
 #include "runtime/buffer.h"

@@ -1,4 +1,4 @@
-// The form in which a kernel writes rows for a matmul (RowForm in engine/ops/kernel_choice.h): f32, or
+// The form in which a kernel writes rows for a matmul (RowForm in engine/ops/row_form.h): f32, or
 // f16 if the matmul wants it, which saves a conversion kernel in between.
 #ifndef HEARTH_ROW_FORM_GLSL
 #define HEARTH_ROW_FORM_GLSL

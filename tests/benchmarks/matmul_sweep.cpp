@@ -11,7 +11,7 @@
 
 #include <fmt/format.h>
 
-#include "engine/ops/kernel_choice.h"
+#include "engine/ops/matmul.h"
 #include "engine/weights/formats.h"
 #include "params/matmul.h"
 #include "runtime/instance.h"
@@ -118,8 +118,8 @@ KernelCase make_case(KernelBench& bench, const Variant& variant, const Operands&
       .kernel = variant.pipeline.kernel,
       .variant = variant.line,
       .shape = "",
-      .bytes = static_cast<double>(bytes),
-      .flops = 2.0 * variant.rows * variant.outputs * variant.inputs,
+      .cost = {.memory_bytes = static_cast<double>(bytes),
+               .operations = 2.0 * variant.rows * variant.outputs * variant.inputs},
       .matrix_units = true,
       .record = [=, &bench](CommandRecorder& recorder, uint32_t repetition) -> Status {
         HEARTH_ASSIGN(const Pipeline* pipeline, bench.pipelines().get(variant.pipeline));

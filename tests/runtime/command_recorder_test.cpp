@@ -219,6 +219,16 @@ TEST_F(CommandRecorderTest, FillsAndCopiesSlices) {
   EXPECT_EQ(read<uint32_t>(b)[4], 0xffffffffu);
 }
 
+TEST_F(CommandRecorderTest, ARecordingWithASliceOutsideItsBufferIsNotFinished) {
+  const Buffer a = poisoned(64);
+  ASSERT_ASSIGN(CommandRecorder recorder, CommandRecorder::begin(device()));
+  recorder.fill(a.slice(16, 32), 7);
+  recorder.fill({&a, 48, 32}, 7);
+  const auto commands = recorder.finish();
+  ASSERT_FALSE(commands.ok());
+  EXPECT_EQ(commands.error().message, "'fill' was given 32 bytes at offset 48 of a buffer of 64");
+}
+
 TEST_F(CommandRecorderTest, TimesEachCommandOrTheWholeBuffer) {
   const Buffer x = filled(std::vector<float>(1 << 16, 3.0f)), y = poisoned(1 << 18);
   ASSERT_ASSIGN(const auto timer, GpuTimer::create(device(), 8));
@@ -258,9 +268,9 @@ TEST_F(CommandRecorderTest, CommandsBeyondTheTimersCapacityStillRun) {
 // The other tests rely on the validation layers, so this one checks that they are active.
 TEST_F(CommandRecorderTest, ValidationReportsAMistake) {
   if (instance().validation() == Validation::kOff) GTEST_SKIP() << "validation is off";
-  const Buffer small = poisoned(64), large = poisoned(128);
+  const Buffer buffer = poisoned(64);
   ASSERT_ASSIGN(CommandRecorder recorder, CommandRecorder::begin(device()));
-  recorder.copy({&small, 0, 128}, large.all());  // past the end of `small`
+  recorder.fill(buffer.slice(2, 8), 7);  // words begin at multiples of four
   ASSERT_ASSIGN(const CommandBuffer commands, recorder.finish());
   EXPECT_FALSE(instance().take_validation_messages().empty());
 }

@@ -8,6 +8,7 @@
 #include "params/rms_norm.h"
 #include "params/rope_kv.h"
 #include "runtime/pipeline.h"
+#include "runtime/pipeline_collector.h"
 
 // Like a header of shaders/params.
 HEARTH_CONSTANTS(TestKernel)
@@ -53,6 +54,19 @@ TEST(KernelConstants, AreKnownByName) {
   EXPECT_TRUE(constants.has("kExtra"));
   EXPECT_FALSE(constants.has("kColumns"));
   EXPECT_FALSE(KernelConstants::unnamed({1, 2}).has("kRows"));
+}
+
+// A constant that a kernel does not have would otherwise be left out without a word.
+TEST(KernelConstants, NoPipelineIsMadeWithAnUnknownOne) {
+  PipelineCollector pipelines;
+  PipelineInfo info{.kernel = "test_kernel", .constants = Constants{}};
+  info.constants.set("kRows", 2u);
+  EXPECT_TRUE(pipelines.get(info).ok());
+  info.constants.set("kColumns", 2u);
+  info.constants.set("kDepth", 2u);
+  const auto pipeline = pipelines.get(info);
+  ASSERT_FALSE(pipeline.ok());
+  EXPECT_EQ(pipeline.error().message, "kernel 'test_kernel' has no constant 'kColumns'");
 }
 
 // Two pipelines are one if their constants are.

@@ -55,6 +55,22 @@ TEST_P(TransferTest, ManyUploadsNeedOneFinish) {
   EXPECT_EQ(sent, received);
 }
 
+// Where memory is mapped, bytes too many would overwrite something else.
+TEST_P(TransferTest, SizesThatDifferAreRefused) {
+  ASSERT_ASSIGN(const auto transfer, Transfer::create(device(), options(10000, 4096)));
+  ASSERT_ASSIGN(const Buffer buffer,
+                device().memory().allocate(
+                    {.bytes = 64, .intent = MemoryIntent::kWeights, .name = "target"}));
+  std::vector<std::byte> bytes(65);
+  const auto nothing = [](uint64_t, std::span<std::byte>) { return Status(); };
+  EXPECT_FALSE(transfer->upload(buffer.all(), bytes).ok());
+  EXPECT_FALSE(transfer->upload({&buffer, 32, 33}, std::span(bytes).first(33)).ok());
+  EXPECT_FALSE(transfer->upload({&buffer, 32, 33}, nothing).ok());
+  EXPECT_FALSE(transfer->download(buffer.all(), bytes).ok());
+  ASSERT_OK(transfer->upload(buffer.all(), std::span(bytes).first(64)));
+  ASSERT_OK(transfer->finish());
+}
+
 TEST_P(TransferTest, GeneratedBytesAreUploadedInOrder) {
   ASSERT_ASSIGN(const auto transfer, Transfer::create(device(), options(3000, 1000)));
   constexpr uint64_t kBytes = 12345;

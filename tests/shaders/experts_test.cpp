@@ -3,7 +3,7 @@
 
 #include <fmt/format.h>
 
-#include "engine/ops/choose_experts.h"
+#include "engine/ops/experts/scratch.h"
 #include "params/expert_tiles.h"
 #include "params/experts_few.h"
 #include "params/experts_one_row.h"

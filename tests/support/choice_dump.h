@@ -7,7 +7,8 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "engine/ops/kernel_choice.h"
+#include "engine/ops/attention.h"
+#include "engine/ops/matmul.h"
 
 namespace hearth::testing {
 

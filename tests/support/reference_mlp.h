@@ -5,7 +5,7 @@
 #include <numbers>
 #include <vector>
 
-#include "engine/ops/kernel_choice.h"
+#include "engine/ops/mlp.h"
 
 namespace hearth::testing {
 

@@ -396,12 +396,19 @@ TEST(Bench, ExplainsWhichKernelsAStepRuns) {
   EXPECT_EQ(layers["ops"][0]["part"], "qkv");
   EXPECT_EQ(layers["ops"][0]["formula"], "qkv = weight * norm(hidden)");
   expect_keys(layers["ops"][0]["kernels"][0], {"kernel", "constants", "subgroup", "groups"});
+  // What the step costs at the least: eight times the arithmetic, but the weights once.
+  const auto &one = decode["costs"]["qkv"], &eight = json["steps"][2]["costs"]["qkv"];
+  EXPECT_GT(one["operations"], 0);
+  EXPECT_EQ(eight["operations"], 8 * one["operations"].get<double>());
+  EXPECT_EQ(eight["activation_bytes"], 8 * one["activation_bytes"].get<double>());
+  EXPECT_EQ(eight["memory_bytes"], one["memory_bytes"]);
 
   const Finished text =
       hearth({"bench", "--explain", "-m", kTiny, "--device-profile", "rdna2", "--batch", "8"});
   EXPECT_EQ(text.exit_code, 0) << text.err;
   EXPECT_THAT(text.out, HasSubstr("on AMD Radeon RX 6800 XT"));
   EXPECT_THAT(text.out, HasSubstr("decode of 8 sequences"));
+  EXPECT_THAT(text.out, HasSubstr("at the least"));
   const Finished unknown =
       hearth({"bench", "--explain", "-m", kTiny, "--device-profile", "voodoo"});
   EXPECT_EQ(unknown.exit_code, 1);

@@ -91,17 +91,12 @@ Result<KernelCase> make_case(KernelBench& bench, KernelCaseSet& set, Transfer& t
   op.counts = scratch.slice(0, counts);
   op.partials = scratch.slice(counts, partials);
 
-  // For each pair of a row and a key it sees: one product with the key and one with the value.
-  double pairs = 0;
-  for (uint32_t row = 0; row < batch.rows; ++row) pairs += batch.before + row + 1;
   const PipelineInfo& pipeline = plan.many ? plan.many->pipeline : plan.few.pipeline;
   return KernelCase{
       .kernel = batch.rows == 1 ? "attention_decode" : "attention_prompt",
       .variant = variant_name(pipeline),
       .shape = fmt::format("{} x {} {}", batch.sequences, tokens, kv_format_name(batch.kv)),
-      .bytes = static_cast<double>(2 * tables.size() * (block_bytes + scale_bytes) +
-                                   2 * shape.bucket.rows * row_bytes),
-      .flops = 4.0 * pairs * batch.sequences * kHeads * kHeadSize,
+      .cost = attention_cost(shape, sequences, /*window=*/0),
       .matrix_units = on_matrix_units(pipeline),
       .record = [=, &bench](CommandRecorder& recorder, uint32_t) {
         return record_attention(recorder, bench.pipelines(), plan, op);

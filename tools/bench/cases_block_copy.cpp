@@ -38,8 +38,7 @@ Result<KernelCaseSet> block_copy_cases(KernelBench& bench) {
       set.cases.push_back({.kernel = swap ? "block_copy_swap_out" : "block_copy_fork",
                            .variant = variant_name(plan.pipeline),
                            .shape = fmt::format("{} x {} x {} bytes", pairs, kPlanes, kBlockBytes),
-                           .bytes = 2.0 * pairs * kPlanes * kBlockBytes,
-                           .flops = 0,
+                           .cost = block_copy_cost(shape),
                            .record = [=, &bench](CommandRecorder& recorder, uint32_t) {
                              return record_block_copy(recorder, bench.pipelines(), plan,
                                                       {.from = pool->all(),

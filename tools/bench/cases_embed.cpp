@@ -19,13 +19,10 @@ Result<KernelCaseSet> embed_cases(KernelBench& bench) {
       HEARTH_ASSIGN(const Buffer* ids, add_filled(bench, set, uint64_t{rows} * 4));
       HEARTH_ASSIGN(const Buffer* y, add_filled(bench, set, uint64_t{rows} * shape.width * 4));
       const KernelPlan plan = choose_embed(bench.device().caps(), shape);
-      const double row_bytes =
-          static_cast<double>(shape.width / info.block_weights) * info.block_bytes;
       set.cases.push_back({.kernel = fmt::format("embed_{}", info.header),
                            .variant = variant_name(plan.pipeline),
                            .shape = fmt::format("{} x {}", rows, shape.width),
-                           .bytes = rows * (row_bytes + shape.width * 4.0),
-                           .flops = 1.0 * rows * shape.width,
+                           .cost = embed_cost(shape),
                            .record = [=, &bench](CommandRecorder& recorder, uint32_t) {
                              return record_embed(recorder, bench.pipelines(), plan,
                                                  {.ids = ids->all(),

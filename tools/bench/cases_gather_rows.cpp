@@ -22,8 +22,7 @@ Result<KernelCaseSet> gather_rows_cases(KernelBench& bench) {
         {.kernel = "gather_rows",
          .variant = variant_name(plan.pipeline),
          .shape = fmt::format("{} of 2048 x {}", rows, shape.width),
-         .bytes = 2.0 * static_cast<double>(rows * row_bytes),
-         .flops = 0,
+         .cost = gather_rows_cost(shape),
          .record = [=, &bench](CommandRecorder& recorder, uint32_t) {
            return record_gather_rows(
                recorder, bench.pipelines(), plan,

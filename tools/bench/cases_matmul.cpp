@@ -66,16 +66,16 @@ Result<KernelCaseSet> prepare_cases(KernelBench& bench) {
     const uint64_t bytes = uint64_t{rows} * kInputs * 4;
     HEARTH_ASSIGN(const Buffer* x, add_filled(bench, set, bytes));
     HEARTH_ASSIGN(const Buffer* prepared, add_filled(bench, set, plan.prepared_bytes));
-    set.cases.push_back({.kernel = "prepare_rows",
-                         .variant = variant_name(plan.prepare->pipeline),
-                         .shape = fmt::format("{} x {}", rows, kInputs),
-                         .bytes = static_cast<double>(bytes + plan.prepared_bytes),
-                         .record = [=, &bench](CommandRecorder& recorder, uint32_t) {
-                           return record_prepare(
-                               recorder, bench.pipelines(), plan,
-                               {.weight = {}, .x = x->all(), .y = {}, .shape = shape},
-                               prepared->all());
-                         }});
+    set.cases.push_back(
+        {.kernel = "prepare_rows",
+         .variant = variant_name(plan.prepare->pipeline),
+         .shape = fmt::format("{} x {}", rows, kInputs),
+         .cost = {.activation_bytes = static_cast<double>(bytes + plan.prepared_bytes)},
+         .record = [=, &bench](CommandRecorder& recorder, uint32_t) {
+           return record_prepare(recorder, bench.pipelines(), plan,
+                                 {.weight = {}, .x = x->all(), .y = {}, .shape = shape},
+                                 prepared->all());
+         }});
   }
   return set;
 }

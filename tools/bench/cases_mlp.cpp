@@ -20,8 +20,7 @@ Result<KernelCaseSet> mlp_cases(KernelBench& bench) {
       set.cases.push_back({.kernel = activation == MlpActivation::kSilu ? "mlp_silu" : "mlp_gelu",
                            .variant = variant_name(plan.pipeline),
                            .shape = fmt::format("{} x {}", rows, shape.width),
-                           .bytes = static_cast<double>(3 * bytes),
-                           .flops = 6.0 * rows * shape.width,
+                           .cost = mlp_cost(shape),
                            .record = [=, &bench](CommandRecorder& recorder, uint32_t) {
                              return record_mlp(recorder, bench.pipelines(), plan, op);
                            }});

@@ -18,20 +18,18 @@ Result<KernelCaseSet> rms_norm_cases(KernelBench& bench) {
     for (const bool add : {false, true}) {
       shape.residuals = add ? 1 : 0;
       const KernelPlan plan = choose_rms_norm(caps, shape);
-      set.cases.push_back(
-          {.kernel = add ? "rms_norm_add" : "rms_norm",
-           .variant = variant_name(plan.pipeline),
-           .shape = fmt::format("{} x {}", shape.rows, shape.width),
-           .bytes = static_cast<double>((add ? 4 : 2) * bytes + uint64_t{shape.width} * 4),
-           .flops = (add ? 5.0 : 4.0) * shape.rows * shape.width,
-           .record = [=, &bench](CommandRecorder& recorder, uint32_t) {
-             return record_rms_norm(recorder, bench.pipelines(), plan,
-                                    {.x = x->all(),
-                                     .weight = weight->all(),
-                                     .y = y->all(),
-                                     .shape = shape,
-                                     .residual = residual->all()});
-           }});
+      set.cases.push_back({.kernel = add ? "rms_norm_add" : "rms_norm",
+                           .variant = variant_name(plan.pipeline),
+                           .shape = fmt::format("{} x {}", shape.rows, shape.width),
+                           .cost = rms_norm_cost(shape),
+                           .record = [=, &bench](CommandRecorder& recorder, uint32_t) {
+                             return record_rms_norm(recorder, bench.pipelines(), plan,
+                                                    {.x = x->all(),
+                                                     .weight = weight->all(),
+                                                     .y = y->all(),
+                                                     .shape = shape,
+                                                     .residual = residual->all()});
+                           }});
     }
   }
   return set;

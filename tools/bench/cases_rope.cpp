@@ -58,13 +58,11 @@ Result<KernelCaseSet> rope_cases(KernelBench& bench) {
                   .shape = shape};
         use_fused_qkv(op, qkv->all());
         const KernelPlan plan = choose_rope_kv(bench.device().caps(), shape);
-        const double element_bytes = kv == KvFormat::kF16 ? 2.0 : 34.0 / 32;
         set.cases.push_back(
             {.kernel = fmt::format("rope_kv_{}{}", kv_format_name(kv), norms ? "_norms" : ""),
              .variant = variant_name(plan.pipeline),
              .shape = fmt::format("{} x (32 + 2 x 8) x 128", rows),
-             .bytes = static_cast<double>(qkv_bytes) + rows * 128.0 * (32 * 4 + 16 * element_bytes),
-             .flops = rows * 128.0 * 40 * 10,
+             .cost = rope_kv_cost(shape),
              .record = [=, &bench](CommandRecorder& recorder, uint32_t) {
                return record_rope_kv(recorder, bench.pipelines(), plan, op);
              }});

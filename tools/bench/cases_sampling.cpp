@@ -154,8 +154,7 @@ Result<KernelCaseSet> sampling_cases(KernelBench& bench) {
                "{} {}", name,
                variant_name(plan.stages.value_or(plan.pick.value_or(plan.scan)).pipeline)),
            .shape = fmt::format("{} x {}", rows, vocab),
-           .bytes = static_cast<double>(batch_bytes),
-           .flops = 20.0 * rows * vocab,
+           .cost = sampling_cost(shape),
            .record = [=, &bench](CommandRecorder& recorder, uint32_t repetition) {
              return record_sampling(
                  recorder, bench.pipelines(), plan,

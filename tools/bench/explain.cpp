@@ -10,11 +10,32 @@
 namespace hearth {
 namespace {
 
-StepBucket explained_bucket(uint32_t sequences, uint32_t rows, uint32_t context) {
-  StepBucket bucket = choose_bucket(sequences * rows, sequences, rows, sequences);
-  bucket.context = bucket_context(context + rows);
-  bucket.greedy = true;
-  return bucket;
+// A step of `sequences` with `rows` rows each, after `context` tokens.
+struct ExplainedStep {
+  uint32_t sequences, rows, context;
+
+  StepBucket bucket() const {
+    StepBucket bucket = choose_bucket(sequences * rows, sequences, rows, sequences);
+    bucket.context = bucket_context(context + rows);
+    bucket.greedy = true;
+    return bucket;
+  }
+};
+
+// Part by part: what a device must move and compute at the least.
+std::string costs_text(const PartCosts& costs) {
+  std::string text = "at the least\n";
+  OpCost sum;
+  const auto line = [](std::string_view part, const OpCost& cost) {
+    return fmt::format(
+        "  {:<14} {:>10.3f} MB of weights and KV, {:>9.3f} MB of rows, {:>10.3f} GFLOP\n", part,
+        cost.memory_bytes * 1e-6, cost.activation_bytes * 1e-6, cost.operations * 1e-9);
+  };
+  for (const auto& [part, cost] : costs) {
+    text += line(part, cost);
+    sum += cost;
+  }
+  return text + line("all", sum);
 }
 
 }  // namespace
@@ -30,21 +51,25 @@ Result<std::vector<StepExplanation>> explain_steps(const DeviceCaps& caps, const
                              .model = model,
                              .limits = limits,
                              .matmul_scratch_bytes = sizes.matmul_scratch});
-  std::vector<StepBucket> buckets;
-  if (bench.prompt > 0)
-    buckets.push_back(explained_bucket(1, std::min(bench.prompt, limits.rows), 0));
-  for (const uint32_t batch : bench.batches)
-    buckets.push_back(explained_bucket(batch, 1, bench.context));
-  std::vector<StepExplanation> steps;
-  for (const StepBucket& bucket : buckets) {
+  std::vector<ExplainedStep> steps;
+  if (bench.prompt > 0) steps.push_back({1, std::min(bench.prompt, limits.rows), 0});
+  for (const uint32_t batch : bench.batches) steps.push_back({batch, 1, bench.context});
+  std::vector<StepExplanation> explanations;
+  for (const ExplainedStep& step : steps) {
+    const StepBucket bucket = step.bucket();
     HEARTH_ASSIGN(auto layers, describe(planner.plan(bucket)));
-    steps.push_back({.bucket = bucket, .layers = std::move(layers)});
+    explanations.push_back(
+        {.bucket = bucket,
+         .layers = std::move(layers),
+         .costs =
+             step_costs(model, limits.kv, bench_step(step.sequences, step.context, step.rows))});
   }
-  return steps;
+  return explanations;
 }
 
 std::string to_text(const StepExplanation& step) {
-  return fmt::format("{}\n{}", bucket_text(step.bucket), to_text(step.layers));
+  return fmt::format("{}\n{}{}", bucket_text(step.bucket), to_text(step.layers),
+                     costs_text(step.costs));
 }
 
 nlohmann::json to_json(const StepExplanation& step) {
@@ -67,12 +92,18 @@ nlohmann::json to_json(const StepExplanation& step) {
     }
     layers.push_back(std::move(entry));
   }
+  nlohmann::json costs = nlohmann::json::object();
+  for (const auto& [part, cost] : step.costs)
+    costs[std::string(part)] = {{"memory_bytes", cost.memory_bytes},
+                                {"activation_bytes", cost.activation_bytes},
+                                {"operations", cost.operations}};
   const StepBucket& bucket = step.bucket;
   return {{"rows", bucket.rows},
           {"sequences", bucket.sequences},
           {"logit_rows", bucket.logit_rows},
           {"context", bucket.context},
-          {"layers", layers}};
+          {"layers", layers},
+          {"costs", costs}};
 }
 
 }  // namespace hearth

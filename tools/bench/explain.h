@@ -12,12 +12,14 @@
 #include "runtime/device_caps.h"
 #include "runtime/result.h"
 #include "tools/bench/model_bench.h"
+#include "tools/bench/step_cost.h"
 
 namespace hearth {
 
 struct StepExplanation {
   StepBucket bucket;
   std::vector<LayerDescription> layers;
+  PartCosts costs;  // of a step with as many tokens as the test has
 };
 
 // One step per test of `bench`: a prompt, and a decode step per batch size. `session` as

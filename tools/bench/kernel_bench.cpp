@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "engine/ops/kernel_choice.h"
+#include "engine/ops/matmul.h"
 #include "params/flops_ceiling.h"
 #include "params/matrix_ceiling.h"
 #include "params/read_ceiling.h"
@@ -144,14 +144,15 @@ Result<Ceilings> KernelBench::measure_ceilings() {
 
 Result<KernelTime> KernelBench::measure(const KernelCase& item, const Ceilings& ceilings) {
   HEARTH_ASSIGN(const double seconds, time(item.record));
+  const double bytes = item.cost.bytes(), operations = item.cost.operations;
   return KernelTime{
       .kernel = item.kernel,
       .variant = item.variant,
       .shape = item.shape,
       .seconds = seconds,
-      .bytes_per_s = item.bytes / seconds,
-      .flops_per_s = item.flops / seconds,
-      .ceiling = ceiling_share(item.bytes, item.flops, seconds, ceilings, item.matrix_units)};
+      .bytes_per_s = bytes / seconds,
+      .flops_per_s = operations / seconds,
+      .ceiling = ceiling_share(bytes, operations, seconds, ceilings, item.matrix_units)};
 }
 
 }  // namespace hearth

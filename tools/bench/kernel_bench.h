@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "engine/ops/cost.h"
 #include "runtime/command_recorder.h"
 #include "runtime/device.h"
 #include "runtime/pipeline.h"
@@ -37,8 +38,7 @@ CeilingShare ceiling_share(double bytes, double flops, double seconds, const Cei
 // be in a cache because of the one before.
 struct KernelCase {
   std::string kernel, variant, shape;
-  double bytes = 0;           // that one run must move
-  double flops = 0;           // that one run must do
+  OpCost cost;                // of one run
   bool matrix_units = false;  // its arithmetic runs on matrix units, and is limited by them
   std::function<Status(CommandRecorder& recorder, uint32_t repetition)> record;
 };

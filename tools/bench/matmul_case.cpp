@@ -24,21 +24,17 @@ KernelCase matmul_case(KernelBench& bench, std::string kernel, const MatmulShape
   const DeviceCaps& caps = bench.device().caps();
   const FormatInfo& format = format_info(shape.format);
   const MatmulPlan plan = choose_matmul(caps, shape);
-  const uint64_t elements = uint64_t{shape.outputs} * shape.inputs;
-  const uint64_t matrix_bytes =
-      device_layout(shape.format, elements / format.block_weights).total_bytes;
-  const uint64_t matrices = buffers.rotation_bytes / matrix_bytes + 1;
+  const uint64_t bytes = matrix_bytes(shape.format, shape.outputs, shape.inputs);
+  const uint64_t matrices = buffers.rotation_bytes / bytes + 1;
   return {
       .kernel = std::move(kernel),
       .variant = variant_name((plan.shared ? plan.shared->multiply : plan.multiply).pipeline),
       .shape = fmt::format("{} {} x {} x {}", format.name, shape.rows, shape.outputs, shape.inputs),
-      .bytes =
-          static_cast<double>(matrix_bytes) + 4.0 * shape.rows * (shape.inputs + shape.outputs),
-      .flops = 2.0 * shape.rows * static_cast<double>(elements),
+      .cost = matmul_cost(shape),
       .matrix_units = plan.form == RowForm::kHalves,
       .record = [=, &bench](CommandRecorder& recorder, uint32_t repetition) {
-        const uint64_t start = repetition % matrices * round_up(matrix_bytes, 256);
-        Matmul op{.weight = buffers.weight->slice(start, matrix_bytes),
+        const uint64_t start = repetition % matrices * round_up(bytes, 256);
+        Matmul op{.weight = buffers.weight->slice(start, bytes),
                   .x = buffers.x->slice(0, uint64_t{shape.rows} * shape.inputs * 4),
                   .y = buffers.y->slice(0, uint64_t{shape.rows} * shape.outputs * 4),
                   .scratch = buffers.scratch->all(),

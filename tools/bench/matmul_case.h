@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "engine/ops/kernel_choice.h"
+#include "engine/ops/matmul.h"
 #include "tools/bench/kernel_cases.h"
 
 namespace hearth {

@@ -176,7 +176,7 @@ Cost ModelBench::prompt_cost() const {
   for (uint32_t first = 0; first < options_.prompt; first += step_tokens()) {
     StepBatch step = bench_step(1, first, std::min(step_tokens(), options_.prompt - first));
     if (first + step_tokens() < options_.prompt) step.logit_rows.clear();
-    cost += whole_step_cost(session_.model().plan(), session_.file(), session_.options().kv, step);
+    cost += whole_step_cost(session_.model().plan(), session_.options().kv, step);
   }
   return cost;
 }
@@ -185,8 +185,8 @@ Cost ModelBench::decode_cost(uint32_t batch) const {
   // Attention reads one more token in every step, so the step in the middle costs the average.
   const uint32_t middle = std::max(1u, options_.context) + options_.tokens / 2;
   Cost cost;
-  const Cost step = whole_step_cost(session_.model().plan(), session_.file(), session_.options().kv,
-                                    bench_step(batch, middle, 1));
+  const Cost step =
+      whole_step_cost(session_.model().plan(), session_.options().kv, bench_step(batch, middle, 1));
   for (uint32_t i = 0; i < options_.tokens; ++i) cost += step;
   return cost;
 }

@@ -2,18 +2,15 @@
 // device's ceilings. Pure.
 #pragma once
 
-#include <map>
-#include <string_view>
-
 #include "engine/model/model.h"
 #include "engine/model/step_batch.h"
 #include "engine/ops/paged_kv.h"
-#include "engine/weights/model_file.h"
+#include "engine/program/op_cost.h"
 
 namespace hearth {
 
 struct Cost {
-  double bytes = 0;  // weights, KV and activations, each counted once per part
+  double bytes = 0;
   double flops = 0;
 
   Cost& operator+=(const Cost& other) {
@@ -23,13 +20,10 @@ struct Cost {
   }
 };
 
-// By the parts that program/op.h names, summed over all layers.
-using StepCosts = std::map<std::string_view, Cost>;
-StepCosts step_costs(const ModelPlan& model, const ModelFile& file, KvFormat kv,
-                     const StepBatch& batch);
+// Of the layers that the device holds, and of sampling.
+PartCosts step_costs(const ModelPlan& model, KvFormat kv, const StepBatch& batch);
 
 // What a whole step needs if activations stay in caches: the weights and the KV, each read once.
-Cost whole_step_cost(const ModelPlan& model, const ModelFile& file, KvFormat kv,
-                     const StepBatch& batch);
+Cost whole_step_cost(const ModelPlan& model, KvFormat kv, const StepBatch& batch);
 
 }  // namespace hearth

@@ -68,7 +68,7 @@ void add_kernel(std::string& kernels, std::string_view kernel) {
 
 }  // namespace
 
-std::vector<PartTime> time_parts(std::span<const GpuSpan> spans, const StepCosts& costs,
+std::vector<PartTime> time_parts(std::span<const GpuSpan> spans, const PartCosts& costs,
                                  const Ceilings& ceilings) {
   std::vector<PartTime> parts;
   for (const GpuSpan& span : spans) {
@@ -77,12 +77,14 @@ std::vector<PartTime> time_parts(std::span<const GpuSpan> spans, const StepCosts
     auto part = std::ranges::find(parts, name, &PartTime::part);
     if (part == parts.end()) part = parts.insert(parts.end(), PartTime{.part = name});
     if (cut != std::string::npos)
-      add_kernel(part->kernels, std::string_view(span.label).substr(cut + kSectionSeparator.size()));
+      add_kernel(part->kernels,
+                 std::string_view(span.label).substr(cut + kSectionSeparator.size()));
     ++part->calls;
     part->seconds += span.seconds;
   }
   for (PartTime& part : parts) {
-    if (const auto cost = costs.find(part.part); cost != costs.end()) part.cost = cost->second;
+    if (const auto cost = costs.find(part.part); cost != costs.end())
+      part.cost = {.bytes = cost->second.bytes(), .flops = cost->second.operations};
     part.ceiling = ceiling_share(part.cost, part.seconds, ceilings);
   }
   return parts;
@@ -97,9 +99,8 @@ Result<StepProfile> profile_step(Session& session, uint32_t batch, uint32_t posi
                      .context = position};
   HEARTH_ASSIGN(result.step_seconds, step_seconds(session, step));
   HEARTH_ASSIGN(const std::vector<GpuSpan> spans, profile(session.runner(), step));
-  result.parts = time_parts(
-      spans, step_costs(session.model().plan(), session.file(), session.options().kv, step),
-      ceilings);
+  result.parts =
+      time_parts(spans, step_costs(session.model().plan(), session.options().kv, step), ceilings);
   return result;
 }
 

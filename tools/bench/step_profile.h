@@ -29,7 +29,7 @@ struct StepProfile {
 };
 
 // Sums spans by part, in the order in which the parts first occur.
-std::vector<PartTime> time_parts(std::span<const GpuSpan> spans, const StepCosts& costs,
+std::vector<PartTime> time_parts(std::span<const GpuSpan> spans, const PartCosts& costs,
                                  const Ceilings& ceilings);
 
 // Profiles one step of `batch` sequences with `rows` tokens each, after `position` others. The

@@ -83,7 +83,7 @@ Result<RankStepTime> rank_step_time(const ModelFile& file, KvFormat kv,
     const auto& [held, shard, deal] = rank.share;
     HEARTH_ASSIGN(const ModelPlan plan, plan_model(file, held, shard, deal));
     const Cost cost =
-        whole_step_cost(plan, file, kv, bench_step(sequences, tokens / deal.ranks, 1));
+        whole_step_cost(plan, kv, bench_step(sequences, tokens / deal.ranks, 1));
     // Work that takes a share of 2 of a device's ceilings in one second takes it two seconds.
     time.rank_seconds.push_back(ceiling_share(cost, 1.0, rank.ceilings).share);
   }

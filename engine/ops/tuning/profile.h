@@ -1,5 +1,5 @@
 // The numbers of kernel choice that only a measurement can decide: tiles, lanes, how much work per
-// workgroup. choose_<family>.cpp has the rules, a profile the numbers. A GPU family that was
+// workgroup. The kernel families have the rules, a profile the numbers. A GPU family that was
 // measured has a profile of its own; every other device gets the general one, which is derived from
 // its capabilities and says nothing about a device that those do not.
 #pragma once
@@ -16,7 +16,7 @@ namespace hearth {
 
 // Products of many rows on matrix units. Lists are sorted by rows. Up to `many_rows` rows fit into
 // one tile, so that weights are read once; more use any of the tiles from that row count on. Among
-// tiles of the same rows the cost decides (choose_tile.cpp).
+// tiles of the same rows the cost decides (matmul/tiles.cpp).
 struct TilesTuning {
   std::span<const Tile> floats, quantized;
   uint32_t many_rows = 0;

@@ -4,7 +4,6 @@
 #include <gtest/gtest.h>
 
 #include "engine/ops/attention.h"
-#include "engine/ops/kernel_choice.h"
 #include "tests/support/fake_devices.h"
 
 namespace hearth {
@@ -338,7 +337,7 @@ TEST(AttentionChoice, Ropes) {
 // Compiling is slow, and a model runs steps of many sizes.
 TEST(AttentionChoice, StepsOfManySizesShareAPipeline) {
   const AttentionDevice nvidia = devices()[0];
-  const Buffer qkv;
+  const Buffer qkv = Buffer::of_any_size();
   const auto pipeline = [&](uint32_t rows, uint32_t parts, bool values_apart) {
     const AttentionShape shape{
         .heads = 32,

@@ -1,6 +1,6 @@
 #include <gtest/gtest.h>
 
-#include "engine/ops/choose_experts.h"
+#include "engine/ops/experts/scratch.h"
 #include "tests/support/fake_devices.h"
 
 namespace hearth::testing {

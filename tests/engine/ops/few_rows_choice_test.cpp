@@ -1,7 +1,7 @@
 // How products of a few rows are divided into workgroups, for devices we do not have.
 #include <gtest/gtest.h>
 
-#include "engine/ops/kernel_choice.h"
+#include "engine/ops/matmul.h"
 #include "tests/support/fake_devices.h"
 
 namespace hearth {

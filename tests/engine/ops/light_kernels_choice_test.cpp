@@ -2,7 +2,14 @@
 // blocks) for devices we do not have.
 #include <gtest/gtest.h>
 
-#include "engine/ops/kernel_choice.h"
+#include "engine/ops/block_copy.h"
+#include "engine/ops/embed.h"
+#include "engine/ops/gather_rows.h"
+#include "engine/ops/hidden_rows.h"
+#include "engine/ops/mlp.h"
+#include "engine/ops/norm.h"
+#include "engine/ops/pool_rows.h"
+#include "engine/ops/rope.h"
 #include "tests/support/fake_devices.h"
 
 namespace hearth {

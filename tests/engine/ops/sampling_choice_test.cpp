@@ -1,7 +1,7 @@
 // The choice of sampling kernels for devices we do not have.
 #include <gtest/gtest.h>
 
-#include "engine/ops/kernel_choice.h"
+#include "engine/ops/sampling.h"
 #include "params/sampling.h"
 #include "tests/support/fake_devices.h"
 

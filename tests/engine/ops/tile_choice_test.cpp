@@ -1,7 +1,7 @@
 // Which tiles products of many rows get, on devices we do not have.
 #include <gtest/gtest.h>
 
-#include "engine/ops/kernel_choice.h"
+#include "engine/ops/matmul.h"
 #include "tests/support/fake_devices.h"
 
 namespace hearth {
