@@ -1,5 +1,7 @@
 #include "ui/data/axis.h"
 
+#include <cmath>
+
 #include <gtest/gtest.h>
 
 namespace hearth {
@@ -54,6 +56,36 @@ TEST(Axis, LogarithmicTicksAreAtPowersOfTenWithMinorTicksBetween) {
             (std::vector<std::string>{"1 ms"}));
   EXPECT_EQ(labels(axis_ticks(3e-3, 9e-3, true, Unit::kSeconds, 1)),
             (std::vector<std::string>{"5 ms"}));
+}
+
+// Labels need at least 0.8 of the room that an axis with as many of them would give each.
+TEST(Axis, LabelsOfShortLogarithmicAxesDoNotCollide) {
+  for (const int most : {1, 2, 3, 4, 6, 8})
+    for (const double min : {1e-3, 1.9e-3, 2.1e-3, 4e-3, 9e-3})
+      for (const double ratio : {1.5, 2.5, 4.5, 10.0, 25.0, 90.0, 2000.0, 1e6}) {
+        double before = 0;
+        size_t count = 0;
+        for (const AxisTick& tick : axis_ticks(min, min * ratio, true, Unit::kSeconds, most)) {
+          if (tick.label.empty()) continue;
+          ++count;
+          const double share = std::log(tick.value / min) / std::log(ratio);
+          if (count > 1)
+            EXPECT_GE(share - before, 0.8 / most - 1e-6)
+                << min << " to " << min * ratio << ", " << most << " labels: " << tick.label;
+          before = share;
+        }
+        EXPECT_GE(count, 1u) << min << " to " << min * ratio << ", " << most << " labels";
+      }
+  // Neither 2 nor 5 is on this axis.
+  EXPECT_EQ(labels(axis_ticks(2.1e-3, 4.9e-3, true, Unit::kSeconds, 1)),
+            (std::vector<std::string>{"3 ms"}));
+  // There was room for one label and there were two.
+  EXPECT_EQ(labels(axis_ticks(1.9e-3, 5.1e-3, true, Unit::kSeconds, 1)),
+            (std::vector<std::string>{"2 ms"}));
+}
+
+TEST(Axis, ALowAxisEndsInItsUnitAndNotInZeroOfIt) {
+  EXPECT_EQ(labels(axis_ticks(0, 1800, false, Unit::kPlain, 1)), (std::vector<std::string>{"0"}));
 }
 
 TEST(Axis, AnEmptyAxisHasNoTicks) {
