@@ -149,9 +149,8 @@ class LatencyPanel : public Panel {
       ImGui::SetItemTooltip("%s", latency_description(kind));
     }
     const LatencyStats stats = data_.stats(kind_, window_);
-    int line = 0;
-    for (const auto& [name, value] :
-         {std::pair{"p50", stats.p50}, std::pair{"p90", stats.p90}, std::pair{"p99", stats.p99}}) {
+    int line = 1;  // p50 is the headline
+    for (const auto& [name, value] : {std::pair{"p90", stats.p90}, std::pair{"p99", stats.p99}}) {
       const std::string text = stats.count == 0 ? "-" : format_value(value, Unit::kSeconds);
       const float width = ImGui::CalcTextSize(name).x + ImGui::CalcTextSize(text.c_str()).x;
       same_line_if_fits(width + ImGui::GetFontSize() / 3, ImGui::GetFontSize());
