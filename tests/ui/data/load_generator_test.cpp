@@ -254,5 +254,19 @@ TEST(LoadGenerator, TraceErrorsAreOneLine) {
   EXPECT_EQ(driven.load.trace_failure(), "") << "a valid trace after an invalid one";
 }
 
+// Each request is one search: its beams run as sequences of their own, of which one has a stream.
+TEST(LoadGenerator, RequestsWithBeamsAreSearches) {
+  Driven driven;
+  driven.load.settings.beams = 3;
+  driven.load.settings.generate_min = driven.load.settings.generate_max = 6;
+  driven.load.burst(2);
+  driven.frames(0.1);
+  EXPECT_EQ(driven.load.counts().submitted, 2u);
+  EXPECT_EQ(driven.load.counts().refused, 0u) << driven.load.refusal();
+  ASSERT_TRUE(driven.settles());
+  EXPECT_EQ(driven.load.counts().ended, 2u);
+  EXPECT_EQ(driven.arrivals().size(), 6u);
+}
+
 }  // namespace
 }  // namespace hearth::testing
