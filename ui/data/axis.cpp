@@ -94,7 +94,10 @@ double nice_above(double value) {
 
 std::vector<AxisTick> linear_ticks(double min, double max, Unit unit, int max_labels) {
   Scale scale = scale_for(std::max(std::abs(min), std::abs(max)), unit);
-  double step = nice_above((max - min) / scale.size / std::max(max_labels, 1));
+  const double span = (max - min) / scale.size;
+  double step = nice_above(span / std::max(max_labels, 1));
+  // A single label would not show the scale. A round number is at most 2.5 times the one before it.
+  if (step > span * (1 + 1e-9)) step = nice_above(span / 2.5);
   // Fractions of a token make no sense.
   const bool whole = unit == Unit::kTokens || unit == Unit::kPlain;
   if (whole && scale.size == 1) step = std::max(step, 1.0);
@@ -108,9 +111,7 @@ std::vector<AxisTick> linear_ticks(double min, double max, Unit unit, int max_la
     for (AxisTick& tick : ticks)
       if (tick.value != 0 && &tick != &ticks.back())
         tick.label = with_suffix(tick.label, scale.suffix);
-  // "0 k" says nothing that "0" does not.
-  if (!ticks.empty() && (ticks.back().value != 0 || unit != Unit::kPlain))
-    ticks.back().label = with_suffix(ticks.back().label, scale.suffix);
+  if (!ticks.empty()) ticks.back().label = with_suffix(ticks.back().label, scale.suffix);
   return ticks;
 }
 
@@ -126,9 +127,11 @@ class LogLabels {
     // Labels that are next to each other need this part of the axis between them.
     const auto apart = static_cast<int>(std::ceil(gap() * decades_));
     const int every = std::max({1, (span + most_) / most_, apart});
-    // A single label is better in the middle than at the end.
-    for (int power = first + std::max(span, 0) % every / 2; power <= last; power += every)
-      at_.push_back(std::pow(10, power));
+    // As many labels on the left as on the right: a single one is best in the middle.
+    int best = first;
+    for (int from = first; from <= std::min(first + every - 1, last); ++from)
+      if (off_centre(from, last, every) < off_centre(best, last, every)) best = from;
+    for (int power = best; power <= last; power += every) at_.push_back(std::pow(10, power));
   }
 
   void add_if_free(double value) {
@@ -142,6 +145,12 @@ class LogLabels {
   double middle() const { return min_ * std::pow(10, decades_ / 2); }
 
  private:
+  // How far the middle of these powers is from the axis', in decades.
+  double off_centre(int from, int last, int every) const {
+    const int end = from + (last - from) / every * every;
+    return std::abs((from + end) / 2.0 - std::log10(middle())) - 1e-9 * (end - from);
+  }
+
   // As a share of the axis. Labels are seldom as wide as they may be.
   double gap() const { return 0.8 / most_; }
 

@@ -176,7 +176,7 @@ class KvBlocksPanel : public Panel {
     std::string text = fmt::format("{}: {} of {}, {} wasted", name, stats.owned, stats.blocks,
                                    format_value(stats.wasted_share(), Unit::kShare));
     if (&stats == &data_.reserved_stats() && data_.would_wait() > 0)
-      text += fmt::format(", {} of {} requests would wait", data_.would_wait(), data_.running());
+      text += fmt::format(", {} of {} would wait", data_.would_wait(), data_.running());
     ImGui::PushStyleColor(ImGuiCol_Text, faded(theme.text_color(), 0.8f));
     ImGui::TextUnformatted(text.c_str());
     ImGui::PopStyleColor();

@@ -284,7 +284,7 @@ class LatencyPanel : public Panel {
     data_.newest_samples(kind_, window_, 2000, shown_);
     double highest = 0;
     for (const LatencySample& sample : shown_) highest = std::max(highest, sample.seconds);
-    const std::string name = fmt::format("{} of each request, in its colour", latency_name(kind_));
+    const std::string name = fmt::format("{} per request", latency_name(kind_));
     const LegendEntry entries[] = {
         {name.c_str(), theme.sequence_color(5), LegendEntry::Mark::kDot, 0}};
     Plot plot(theme, "time of requests",

@@ -94,7 +94,7 @@ void TimelineRows::draw(const PanelContext& context, const TimelineData& data,
   // Rows with work become lower than their text, so that all of them are seen; those that wait are
   // scrolled.
   float height = std::max(fitting(visible_.size()), std::min(fitting(ran), small_text_size()));
-  height = std::floor(std::clamp(height, theme.px(6), theme.px(18)));
+  height = std::floor(std::clamp(height, theme.px(7), theme.px(18)));
   // Rows that do not all fit are shown whole: no half row at the top or the bottom.
   if (const float shown = std::floor(size.y / height);
       shown >= 1 && shown < static_cast<float>(visible_.size())) {

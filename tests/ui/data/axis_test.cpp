@@ -51,6 +51,10 @@ TEST(Axis, LogarithmicTicksAreAtPowersOfTenWithMinorTicksBetween) {
             (std::vector<std::string>{"1 ms", "2 ms", "5 ms", "10 ms", "20 ms"}));
   // However little room there is, a number says how large things are.
   EXPECT_EQ(labels(axis_ticks(4e-3, 0.3, true, Unit::kSeconds, 1)),
+            (std::vector<std::string>{"100 ms"}));
+  EXPECT_EQ(labels(axis_ticks(2e-4, 1.2e-2, true, Unit::kSeconds, 1)),
+            (std::vector<std::string>{"1 ms"}));
+  EXPECT_EQ(labels(axis_ticks(5e-4, 8e-2, true, Unit::kSeconds, 1)),
             (std::vector<std::string>{"10 ms"}));
   EXPECT_EQ(labels(axis_ticks(1e-4, 0.02, true, Unit::kSeconds, 1)),
             (std::vector<std::string>{"1 ms"}));
@@ -80,12 +84,20 @@ TEST(Axis, LabelsOfShortLogarithmicAxesDoNotCollide) {
   EXPECT_EQ(labels(axis_ticks(2.1e-3, 4.9e-3, true, Unit::kSeconds, 1)),
             (std::vector<std::string>{"3 ms"}));
   // There was room for one label and there were two.
-  EXPECT_EQ(labels(axis_ticks(1.9e-3, 5.1e-3, true, Unit::kSeconds, 1)),
+  EXPECT_EQ(labels(axis_ticks(1.9e-3, 9e-3, true, Unit::kSeconds, 1)),
             (std::vector<std::string>{"2 ms"}));
 }
 
-TEST(Axis, ALowAxisEndsInItsUnitAndNotInZeroOfIt) {
-  EXPECT_EQ(labels(axis_ticks(0, 1800, false, Unit::kPlain, 1)), (std::vector<std::string>{"0"}));
+// A single label, at 0, would say nothing about the scale.
+TEST(Axis, AShortLinearAxisHasTwoLabels) {
+  EXPECT_EQ(labels(axis_ticks(0, 0.0497, false, Unit::kSeconds, 2)),
+            (std::vector<std::string>{"0", "20", "40 ms"}));
+  EXPECT_EQ(labels(axis_ticks(0, 1800, false, Unit::kPlain, 1)),
+            (std::vector<std::string>{"0", "1 k"}));
+  for (const int most : {1, 2, 3})
+    for (double end = 1; end < 100; end *= 1.07)
+      EXPECT_GE(labels(axis_ticks(0, end, false, Unit::kSeconds, most)).size(), 2u)
+          << end << ", " << most << " labels";
 }
 
 TEST(Axis, AnEmptyAxisHasNoTicks) {
