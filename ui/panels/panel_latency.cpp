@@ -194,6 +194,11 @@ class LatencyPanel : public Panel {
     return {.min = -data_.span(window_), .max = 0, .unit = Unit::kSeconds};
   }
 
+  // An empty plot has a usual scale, not the smallest one.
+  static double time_end(double highest) {
+    return highest > 0 ? axis_end(1.05 * highest, 1e-5) : 0.1;
+  }
+
   void draw_tbt(const PanelContext& context, ImVec2 size) {
     const Theme& theme = context.theme;
     const std::vector<LatencyBucket> series = data_.series(window_);
@@ -216,7 +221,7 @@ class LatencyPanel : public Panel {
     Plot plot(theme, "time between tokens",
               {.size = size,
                .x = time_axis(),
-               .y = {.max = axis_end(highest * 1.05, 1e-5), .unit = Unit::kSeconds},
+               .y = {.max = time_end(highest), .unit = Unit::kSeconds},
                .legend = entries});
     draw_stream_dots(context, plot);
     // While nothing is generated, there is nothing to show.
@@ -290,7 +295,7 @@ class LatencyPanel : public Panel {
     Plot plot(theme, "time of requests",
               {.size = size,
                .x = time_axis(),
-               .y = {.max = axis_end(highest * 1.05, 1e-5), .unit = Unit::kSeconds},
+               .y = {.max = time_end(highest), .unit = Unit::kSeconds},
                .legend = entries});
     if (stats.count > 0) {
       plot.reference(stats.p50, theme.percentile_color(0), "p50");

@@ -59,8 +59,6 @@ Status Window::open(const WindowOptions& options) {
   glfwSetWindowContentScaleCallback(window_, [](GLFWwindow* window, float, float) {
     static_cast<Window*>(glfwGetWindowUserPointer(window))->rescale_ = true;
   });
-  // ImGui's backend, which comes later, calls this too.
-  glfwSetMonitorCallback([](GLFWmonitor*, int) { monitors_changed = true; });
   glfwSetWindowRefreshCallback(window_, [](GLFWwindow* window) {
     static_cast<Window*>(glfwGetWindowUserPointer(window))->exposed_ = true;
   });
@@ -118,6 +116,8 @@ Status Window::make_frames() {
 Status Window::start_imgui() {
   imgui_glfw_ = ImGui_ImplGlfw_InitForVulkan(window_, true);
   if (!imgui_glfw_) return Error{ErrorKind::kInternal, "cannot start Dear ImGui's GLFW backend"};
+  // In place of the backend's own, which does nothing.
+  glfwSetMonitorCallback([](GLFWmonitor*, int) { monitors_changed = true; });
   if (!canvas_) return start_imgui_vulkan();
   HostCanvas::announce();
   return {};
