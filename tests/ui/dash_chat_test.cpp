@@ -3,6 +3,7 @@
 
 #include "tests/support/dash_test.h"
 #include "tests/support/serving.h"
+#include "tests/support/tls_proxy.h"
 
 namespace hearth::testing {
 namespace {
@@ -91,6 +92,25 @@ TEST_F(DashTest, ADroppedTextFileIsAttachedAndFoundBySearch) {
 }
 
 // Single steps, so that the answer cannot end before the window closes.
+// The button is above the code, and copies it without the fence.
+TEST_F(DashTest, ABlockOfCodeIsCopied) {
+  std::filesystem::create_directories(folder_ / "state/chats");
+  const nlohmann::json messages = {
+      {{"role", "user"}, {"content", "Write a function."}},
+      {{"role", "assistant"},
+       {"content", "Here it is:\n\n```python\ndef f(x):\n    return 2 * x\n```\n"}}};
+  std::ofstream(folder_ / "state/chats/20260101-120000-1.json")
+      << nlohmann::json{{"title", "Code"}, {"messages", messages}};
+  const Finished result = play(
+      "wait chat.messages == 2 20\n"
+      "click \"Copy code\"\n"
+      "click \"##message\"\n"
+      "key Ctrl+V\n"
+      "wait chat.draft == \"def f(x):\\n    return 2 * x\" 10\n",
+      {"-m", kSmallModel});
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+}
+
 TEST_F(DashTest, ClosingInMidGenerationEndsCleanly) {
   const Finished result = play(
       "wait chat.ready == 1 60\n"
@@ -113,22 +133,21 @@ TEST_F(DashTest, ClosingInMidGenerationEndsCleanly) {
 }
 
 TEST_F(DashTest, ADroppedModelIsEstimatedAndLoaded) {
-  const Finished result = play(
-      std::string("wait dashboard.connected == 1 20\n"
-                  "drop ") +
-          kSmallModel +
-          "\n"
-          "wait models.front == 1 20\n"
-          "wait models.estimated == 1 60\n"
-          "expect models.model contains hearth-tiny\n"
-          "expect models.fits == 1\n"
-          "expect dashboard.source contains demo\n"
-          "scroll \"Built-in model\" -40\n"
-          "click \"Load model\"\n"
-          "wait chat.ready == 1 60\n"
-          "expect dashboard.source contains hearth-tiny\n"
-          "values all.json\n",
-      {"--demo"});
+  const Finished result = play(std::string("wait dashboard.connected == 1 20\n"
+                                           "drop ") +
+                                   kSmallModel +
+                                   "\n"
+                                   "wait models.front == 1 20\n"
+                                   "wait models.estimated == 1 60\n"
+                                   "expect models.model contains hearth-tiny\n"
+                                   "expect models.fits == 1\n"
+                                   "expect dashboard.source contains demo\n"
+                                   "scroll \"Built-in model\" -40\n"
+                                   "click \"Load model\"\n"
+                                   "wait chat.ready == 1 60\n"
+                                   "expect dashboard.source contains hearth-tiny\n"
+                                   "values all.json\n",
+                               {"--demo"});
   ASSERT_EQ(result.exit_code, 0) << result.err;
   const auto all = values("all.json");
   // The estimate is close to the memory that is really used.
@@ -168,6 +187,41 @@ TEST_F(DashTest, AServerIsChattedWithAndControlled) {
       "wait timeline.steps > 5 20\n"
       "wait control.paused == 1 10\n",
       {"--connect", url, "--api-key", "k"});
+  EXPECT_EQ(again.exit_code, 0) << again.err;
+}
+
+// The same through a proxy with TLS: only with a certificate that is trusted.
+TEST_F(DashTest, AServerBehindTlsIsChattedWithAndControlled) {
+  const Serving server({"--api-key", "k", "--control", "--max-seqs", "4"});
+  ASSERT_NE(server.port(), 0) << server.log();
+  const TlsProxy proxy(server.port(), folder_);
+  if (!proxy.runs()) GTEST_SKIP() << "haproxy or openssl is not installed";
+  const std::vector<std::string> arguments = {"--connect", proxy.url(), "--api-key", "k"};
+  const Finished unknown = play(
+      "wait dashboard.failure contains \"certificate is not trusted\" 20\n"
+      "expect dashboard.failure contains SSL_CERT_FILE\n"
+      "expect dashboard.connected == 0\n",
+      arguments, "unknown");
+  EXPECT_EQ(unknown.exit_code, 0) << unknown.err;
+  setenv("SSL_CERT_FILE", proxy.certificate().c_str(), 1);
+  const Finished result = play(
+      "wait dashboard.connected == 1 20\n"
+      "wait chat.ready == 1 10\n"
+      "click \"##message\"\n"
+      "type \"Tell me a story about a fox.\"\n"
+      "key Enter\n"
+      "wait chat.tokens > 5 60\n"
+      "wait chat.answering == 0 120\n"
+      "expect chat.last_error == \"\"\n"
+      "click \"static\"\n"
+      "wait control.policy == static 10\n"
+      "click \"Pause\"\n"
+      "wait control.paused == 1 10\n",
+      arguments, "trusted");
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  // The history of before this connection.
+  const Finished again = play("wait timeline.steps > 5 20\n", arguments, "again");
+  unsetenv("SSL_CERT_FILE");
   EXPECT_EQ(again.exit_code, 0) << again.err;
 }
 

@@ -65,5 +65,32 @@ TEST_F(DashTest, PoliciesAreComparedAndStepsRecorded) {
   EXPECT_EQ(std::ranges::count(cut.err, '\n'), 1) << cut.err;
 }
 
+// On a real device both sides run on one pool, one after the other, and are played on one clock.
+TEST_F(DashTest, PoliciesAreComparedOnTheDevice) {
+  const Finished result = play(
+      "wait compare.done == 1 300\n"
+      "expect compare.simulated == 0\n"
+      "click \"To the end\"\n"
+      "wait compare.first_finished == 8 10\n"
+      "expect compare.second_finished == 8\n"
+      "expect compare.first_padding_share > 0.05\n"
+      "expect compare.second_padding_share == 0\n"
+      "expect compare.words contains \"static computed\"\n"
+      "expect compare.failure == \"\"\n"
+      "values compared.json\n"
+      // The engine that was paused meanwhile can be used again.
+      "click \"Close comparison\"\n"
+      "wait timeline.visible == 1 10\n"
+      "wait chat.ready == 1 60\n"
+      "click \"Burst\"\n"
+      "wait control.ended == 8 120\n",
+      {"-m", kSmallModel, "--view", "engine", "--compare", "static,continuous", "--requests",
+       "synthetic:rate=200,n=8,prompt=8..48,gen=4..24,seed=3"});
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  const auto compared = values("compared.json");
+  EXPECT_GT(compared["compare.first_steps"].get<double>(), 0);
+  EXPECT_GT(compared["compare.second_seconds"].get<double>(), 0);
+}
+
 }  // namespace
 }  // namespace hearth::testing

@@ -165,7 +165,10 @@ TransferEnd describe_end(const CurlTransfer& transfer, CURLcode code) {
     }
     case CURLE_PEER_FAILED_VERIFICATION:
     case CURLE_SSL_CACERT_BADFILE:
-      return {TransferFailure::kTls, fmt::format("the certificate is not trusted ({})", detail)};
+      return {TransferFailure::kTls,
+              fmt::format("the certificate is not trusted ({}); to trust it, name its file in "
+                          "SSL_CERT_FILE",
+                          detail)};
     case CURLE_SSL_CONNECT_ERROR:
       return {TransferFailure::kTls, fmt::format("no TLS connection ({})", detail)};
     case CURLE_OPERATION_TIMEDOUT:

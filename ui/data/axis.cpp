@@ -94,7 +94,10 @@ double nice_above(double value) {
 
 std::vector<AxisTick> linear_ticks(double min, double max, Unit unit, int max_labels) {
   Scale scale = scale_for(std::max(std::abs(min), std::abs(max)), unit);
-  double step = nice_above((max - min) / scale.size / std::max(max_labels, 1));
+  const double span = (max - min) / scale.size;
+  double step = nice_above(span / std::max(max_labels, 1));
+  // A single label would not show the scale. A round number is at most 2.5 times the one before it.
+  if (step > span * (1 + 1e-9)) step = nice_above(span / 2.5);
   // Fractions of a token make no sense.
   const bool whole = unit == Unit::kTokens || unit == Unit::kPlain;
   if (whole && scale.size == 1) step = std::max(step, 1.0);
@@ -112,30 +115,79 @@ std::vector<AxisTick> linear_ticks(double min, double max, Unit unit, int max_la
   return ticks;
 }
 
+// Which ticks of a logarithmic axis have a label. Powers of ten come first, as many as fit; then 2
+// and 5 times a power of ten where they are far enough from every other label.
+class LogLabels {
+ public:
+  LogLabels(double min, double max, int max_labels)
+      : min_(min), decades_(std::log10(max / min)), most_(std::max(max_labels, 1)) {}
+
+  void add_powers(int first, int last) {
+    const int span = last - first;
+    // Labels that are next to each other need this part of the axis between them.
+    const auto apart = static_cast<int>(std::ceil(gap() * decades_));
+    const int every = std::max({1, (span + most_) / most_, apart});
+    // As many labels on the left as on the right: a single one is best in the middle.
+    int best = first;
+    for (int from = first; from <= std::min(first + every - 1, last); ++from)
+      if (off_centre(from, last, every) < off_centre(best, last, every)) best = from;
+    for (int power = best; power <= last; power += every) at_.push_back(std::pow(10, power));
+  }
+
+  void add_if_free(double value) {
+    const bool crowded = std::ranges::any_of(
+        at_, [&](double other) { return std::abs(std::log10(value / other)) < gap() * decades_; });
+    if (!crowded) at_.push_back(value);
+  }
+
+  bool empty() const { return at_.empty(); }
+  bool has(double value) const { return std::ranges::find(at_, value) != at_.end(); }
+  double middle() const { return min_ * std::pow(10, decades_ / 2); }
+
+ private:
+  // How far the middle of these powers is from the axis', in decades.
+  double off_centre(int from, int last, int every) const {
+    const int end = from + (last - from) / every * every;
+    return std::abs((from + end) / 2.0 - std::log10(middle())) - 1e-9 * (end - from);
+  }
+
+  // As a share of the axis. Labels are seldom as wide as they may be.
+  double gap() const { return 0.8 / most_; }
+
+  double min_, decades_;
+  int most_;
+  std::vector<double> at_;
+};
+
 std::vector<AxisTick> log_ticks(double min, double max, Unit unit, int max_labels) {
-  const int first = static_cast<int>(std::floor(std::log10(min) + 1e-9));
-  const int last = static_cast<int>(std::ceil(std::log10(max) - 1e-9));
-  // Only powers of ten on the axis count; an axis without one is labelled between them.
-  const int first_on_axis = static_cast<int>(std::ceil(std::log10(min) - 1e-9));
-  const int last_on_axis = static_cast<int>(std::floor(std::log10(max) + 1e-9));
-  const int every = std::max(
-      1, (last_on_axis - first_on_axis + std::max(max_labels, 1)) / std::max(max_labels, 1));
-  // A single label is better in the middle than at the end.
-  const int first_labelled = std::max(last_on_axis - first_on_axis, 0) % every / 2;
+  constexpr double kTiny = 1e-9;
+  const int first = static_cast<int>(std::floor(std::log10(min) + kTiny));
+  const int last = static_cast<int>(std::ceil(std::log10(max) - kTiny));
   std::vector<AxisTick> ticks;
   for (int power = first; power <= last; ++power)
     for (int digit = 1; digit < 10; ++digit) {
       const double value = digit * std::pow(10, power);
-      if (value < min * (1 - 1e-9) || value > max * (1 + 1e-9)) continue;
-      const Scale scale = scale_for(value, unit);
-      // A short axis has room for labels between the powers of ten.
-      const bool room = 3 * (last - first) <= max_labels || first_on_axis > last_on_axis;
-      const bool between = (digit == 2 || digit == 5) && room;
-      const bool labelled =
-          digit == 1 ? (power - first_on_axis) % every == first_labelled : between;
-      ticks.push_back(
-          {value, labelled ? with_suffix(fmt::format("{:.6g}", value / scale.size), scale.suffix)
-                           : std::string()});
+      if (value < min * (1 - kTiny) || value > max * (1 + kTiny)) continue;
+      ticks.push_back({value, {}});
+    }
+  LogLabels labels(min, max, max_labels);
+  labels.add_powers(static_cast<int>(std::ceil(std::log10(min) - kTiny)),
+                    static_cast<int>(std::floor(std::log10(max) + kTiny)));
+  for (const int digit : {2, 5})
+    for (int power = first; power <= last; ++power) {
+      const double value = digit * std::pow(10, power);
+      if (std::ranges::find(ticks, value, &AxisTick::value) != ticks.end())
+        labels.add_if_free(value);
+    }
+  // However short the axis is, a number says how large things are.
+  if (labels.empty() && !ticks.empty())
+    labels.add_if_free(std::ranges::min_element(ticks, {}, [&](const AxisTick& tick) {
+                         return std::abs(std::log(tick.value / labels.middle()));
+                       })->value);
+  for (AxisTick& tick : ticks)
+    if (labels.has(tick.value)) {
+      const Scale scale = scale_for(tick.value, unit);
+      tick.label = with_suffix(fmt::format("{:.6g}", tick.value / scale.size), scale.suffix);
     }
   return ticks;
 }

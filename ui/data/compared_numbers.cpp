@@ -38,7 +38,7 @@ std::string compared_text(double first, double second, const char* smaller, cons
 std::string share_difference(double first, double second) {
   const double points = 100 * (second - first);
   if (std::abs(points) < 100 * kSameShare) return "the same";
-  return fmt::format("{:.0f} points {}", std::abs(points), points < 0 ? "less" : "more");
+  return fmt::format("{:.0f} percentage points {}", std::abs(points), points < 0 ? "less" : "more");
 }
 
 std::string count_difference(uint64_t first, uint64_t second) {

@@ -111,7 +111,12 @@ Result<Comparison> compare_on_session(Session& session, const ComparisonPlan& pl
   for (const bool measured : {false, true})
     for (size_t i = 0; i < plan.sides.size(); ++i) {
       const PlannedReplay& side = plan.sides[i];
-      progress(fmt::format("{} {}", measured ? "measuring" : "warming up", side.label));
+      size_t ended = 0;
+      const auto report = [&] {
+        progress(fmt::format("{} {}, {} of {} requests", measured ? "measuring" : "warming up with",
+                             side.label, ended, plan.trace.requests.size()));
+      };
+      report();
       EngineOptions options = session.engine_options();
       options.policy = side.policy;
       options.limits = side.limits;
@@ -120,7 +125,12 @@ Result<Comparison> compare_on_session(Session& session, const ComparisonPlan& pl
       const ReplayInput input{.trace = plan.trace,
                               .prompts = prompts,
                               .begin = {},
-                              .step = [&](const StepRecord& record) { steps.push_back(record); }};
+                              .step = [&](const StepRecord& record) {
+                                steps.push_back(record);
+                                if (record.finished.empty()) return;
+                                ended += record.finished.size();
+                                report();
+                              }};
       HEARTH_ASSIGN(ReplayRun run, run_replay(engine, input));
       if (measured) comparison.runs[i] = compared_run(side, std::move(steps), std::move(run));
     }

@@ -14,7 +14,7 @@ constexpr float kLeastWeight = 0.02f;
 constexpr std::array<std::string_view, 4> kClassroomPanels = {"timeline", "latency", "occupancy",
                                                               "control"};
 constexpr std::array kClassroomWeights = {PartWeight{"centre", 0.78f}, PartWeight{"side", 0.22f},
-                                          PartWeight{"top", 0.68f}, PartWeight{"bottom", 0.32f}};
+                                          PartWeight{"top", 0.6f}, PartWeight{"bottom", 0.4f}};
 constexpr std::array<std::string_view, 4> kMemoryPanels = {"timeline", "kv", "requests", "control"};
 constexpr std::array kMemoryWeights = {PartWeight{"top", 0.4f}, PartWeight{"middle", 0.6f},
                                        PartWeight{"side_top", 0.5f},

@@ -150,6 +150,7 @@ void LoadGenerator::submit(const LoadTarget& target, std::vector<TraceRequest> r
                                  : prompts_->make(request, prompts_made_++);
     generation.max_tokens = request.generated_tokens;
     generation.ignore_end = true;
+    if (!of_trace) generation.beam.beams = std::clamp(settings.beams, 1u, kMaxBeams);
     generations.push_back(std::move(generation));
   }
   if (target.engine == nullptr) {
@@ -170,8 +171,9 @@ void LoadGenerator::submit(const LoadTarget& target, std::vector<TraceRequest> r
 }
 
 void LoadGenerator::post(RemoteCalls& server, const GenerationRequest& generation) {
-  const nlohmann::json body = {
+  nlohmann::json body = {
       {"prompt", generation.prompt}, {"max_tokens", generation.max_tokens}, {"ignore_eos", true}};
+  if (generation.beam.searches()) body["beams"] = generation.beam.beams;
   posted_.push_back({server.post("/v1/completions", body.dump()), generation.max_tokens});
   ++counts_.submitted;
 }

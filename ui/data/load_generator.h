@@ -24,6 +24,7 @@ struct LoadSettings {
   uint32_t prompt_min = 16, prompt_max = 120;
   uint32_t generate_min = 8, generate_max = 96;
   uint32_t shared_prefix = 0;  // tokens at the start of every prompt, the same in all
+  uint32_t beams = 1;          // of each request, which is a beam search if there is more than one
 };
 
 struct LoadCounts {

@@ -32,24 +32,45 @@ void fill_span(uint32_t* at, int count, uint32_t color) {
 
 // The first pixel whose centre is not left of (above) an edge.
 int first_pixel(float edge) {
-  return static_cast<int>(std::ceil(std::clamp(edge, -32768.0f, 32767.0f) - 0.5f));
+  // std::ceil() is a slow function on processors that any x86-64 program must run on.
+  const float centre = std::clamp(edge, -32768.0f, 32767.0f) - 0.5f;
+  const int towards_zero = static_cast<int>(centre);
+  return towards_zero + (centre > static_cast<float>(towards_zero) ? 1 : 0);
 }
 
-// The opacity at a place in texels, interpolated between the four nearest texels: 0 to 255.
-uint32_t sample(const PaintMask& mask, float x, float y) {
-  x = std::clamp(x - 0.5f, 0.0f, static_cast<float>(mask.width - 1));
-  y = std::clamp(y - 0.5f, 0.0f, static_cast<float>(mask.height - 1));
-  const int left = static_cast<int>(x), top = static_cast<int>(y);
-  const int right = std::min(left + 1, mask.width - 1), bottom = std::min(top + 1, mask.height - 1);
-  const auto texel = [&](int column, int line) {
-    return static_cast<float>(
-        mask.texels[(static_cast<int64_t>(line) * mask.width + column) * mask.step]);
-  };
-  const float along = x - static_cast<float>(left), down = y - static_cast<float>(top);
-  const float above = texel(left, top) + (texel(right, top) - texel(left, top)) * along;
-  const float below = texel(left, bottom) + (texel(right, bottom) - texel(left, bottom)) * along;
-  return static_cast<uint32_t>(above + (below - above) * down + 0.5f);
-}
+constexpr uint8_t kOpaque = 255;
+constexpr PaintMask kNoMask{.texels = &kOpaque, .width = 1, .height = 1};
+
+// A mask at one height, in texels: two of its rows and how much the lower one counts.
+class MaskLine {
+ public:
+  MaskLine(const PaintMask& mask, float y) : last_(mask.width - 1), step_(mask.step) {
+    y = std::clamp(y - 0.5f, 0.0f, static_cast<float>(mask.height - 1));
+    const int top = static_cast<int>(y), bottom = std::min(top + 1, mask.height - 1);
+    down_ = y - static_cast<float>(top);
+    above_ = mask.texels + static_cast<int64_t>(top) * mask.width * mask.step;
+    below_ = mask.texels + static_cast<int64_t>(bottom) * mask.width * mask.step;
+  }
+
+  // The opacity, interpolated between the four nearest texels: 0 to 255.
+  uint32_t at(float x) const {
+    x = std::clamp(x - 0.5f, 0.0f, static_cast<float>(last_));
+    const int left = static_cast<int>(x);
+    const int here = left * step_, next = std::min(left + 1, last_) * step_;
+    const float along = x - static_cast<float>(left);
+    const auto between = [](uint8_t one, uint8_t other, float share) {
+      return static_cast<float>(one) + static_cast<float>(other - one) * share;
+    };
+    const float above = between(above_[here], above_[next], along);
+    const float below = between(below_[here], below_[next], along);
+    return static_cast<uint32_t>(above + (below - above) * down_ + 0.5f);
+  }
+
+ private:
+  const uint8_t *above_ = nullptr, *below_ = nullptr;
+  int last_, step_;
+  float down_ = 0;
+};
 
 }  // namespace
 
@@ -152,9 +173,10 @@ void Painter::draw_glyph(const Vertex& from, const Vertex& to, const PaintMask& 
       }
       continue;
     }
+    const MaskLine covering(mask, v + 0.5f);
     for (int x = box.left; x < box.right; ++x) {
       const float u = first_x + static_cast<float>(x - box.left) * across;
-      const uint32_t covered = sample(mask, u + 0.5f, v + 0.5f);
+      const uint32_t covered = covering.at(u + 0.5f);
       pixels[x] = blended(pixels[x], from.color, weight_of(covered * opacity / 255));
     }
   }
@@ -169,7 +191,16 @@ void Painter::draw_triangle(const Vertex& a, const Vertex& b, const Vertex& c,
   const int bottom = std::min(clip.bottom, first_pixel(std::max({a.y, b.y, c.y})));
   const bool one_color = a.color == b.color && b.color == c.color;
   const bool plain = a.u == b.u && b.u == c.u && a.v == b.v && b.v == c.v;
-  const std::array<std::array<const Vertex*, 2>, 3> edges = {{{&a, &b}, {&b, &c}, {&c, &a}}};
+  // From the upper end to the lower one, so that neighbours compute the same place.
+  struct Edge {
+    float x, top, bottom, slope;
+  };
+  const auto edge = [](const Vertex& one, const Vertex& other) {
+    const Vertex& upper = one.y <= other.y ? one : other;
+    const Vertex& lower = one.y <= other.y ? other : one;
+    return Edge{upper.x, upper.y, lower.y, (lower.x - upper.x) / (lower.y - upper.y)};
+  };
+  const std::array<Edge, 3> edges = {edge(a, b), edge(b, c), edge(c, a)};
 
   // What changes over the triangle is linear in x and y: value(x, y) = first + x * across + y *
   // down.
@@ -183,26 +214,29 @@ void Painter::draw_triangle(const Vertex& a, const Vertex& b, const Vertex& c,
     const float down = (ac * (b.x - a.x) - ab * (c.x - a.x)) / doubled;
     return Plane{at_a - a.x * across - a.y * down, across, down};
   };
-  const auto channel = [&](int shift) {
-    const auto byte = [&](uint32_t color) { return static_cast<float>(color >> shift & 0xffu); };
-    return plane(byte(a.color), byte(b.color), byte(c.color));
-  };
-  const std::array<Plane, 4> channels = {channel(0), channel(8), channel(16), channel(24)};
-  const Plane u = plane(a.u * static_cast<float>(mask.width), b.u * static_cast<float>(mask.width),
-                        c.u * static_cast<float>(mask.width));
-  const Plane v =
-      plane(a.v * static_cast<float>(mask.height), b.v * static_cast<float>(mask.height),
-            c.v * static_cast<float>(mask.height));
+  // Most triangles have one colour, and many no texture: those planes are not needed then.
+  std::array<Plane, 4> channels = {};
+  if (!one_color)
+    for (int i = 0; i < 4; ++i) {
+      const auto byte = [&](uint32_t color) { return static_cast<float>(color >> 8 * i & 0xffu); };
+      channels[static_cast<size_t>(i)] = plane(byte(a.color), byte(b.color), byte(c.color));
+    }
+  Plane u = {}, v = {};
+  if (!plain) {
+    const float width = static_cast<float>(mask.width), height = static_cast<float>(mask.height);
+    u = plane(a.u * width, b.u * width, c.u * width);
+    v = plane(a.v * height, b.v * height, c.v * height);
+  }
+  // Lines take their soft edges from one row of the texture.
+  const bool one_row = v.across == 0 && v.down == 0;
+  MaskLine covering(plain ? kNoMask : mask, v.first);
 
   for (int line = top; line < bottom; ++line) {
     const float y = static_cast<float>(line) + 0.5f;
     float from = INFINITY, to = -INFINITY;
-    for (const auto& [one, other] : edges) {
-      // From the upper end to the lower one, so that neighbours compute the same place.
-      const Vertex& upper = one->y <= other->y ? *one : *other;
-      const Vertex& lower = one->y <= other->y ? *other : *one;
-      if (y < upper.y || y >= lower.y) continue;
-      const float x = upper.x + (lower.x - upper.x) * (y - upper.y) / (lower.y - upper.y);
+    for (const Edge& side : edges) {
+      if (y < side.top || y >= side.bottom) continue;
+      const float x = side.x + (y - side.top) * side.slope;
       from = std::min(from, x);
       to = std::max(to, x);
     }
@@ -226,7 +260,11 @@ void Painter::draw_triangle(const Vertex& a, const Vertex& b, const Vertex& c,
                    << 8 * i;
       }
       uint32_t opacity = opacity_of(color);
-      if (!plain) opacity = opacity * sample(mask, u.at(x, y), v.at(x, y)) / 255;
+      if (!plain) {
+        if (!one_row) covering = MaskLine(mask, v.at(x, y));
+        opacity = opacity * covering.at(u.at(x, y)) / 255;
+        if (opacity == 0) continue;
+      }
       pixels[column] = blended(pixels[column], color, weight_of(opacity));
     }
   }

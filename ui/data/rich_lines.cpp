@@ -97,7 +97,7 @@ void RichLines::layout(std::vector<MarkdownBlock> blocks, std::string_view sourc
     const bool code = block.kind == MarkdownBlock::Kind::kCode;
     const float padding = code ? metrics.padding : 0;
     places_.push_back({.x = left, .y = y});
-    y += padding;
+    y += padding + (code ? metrics.code_heading : 0);
     if (block.kind == MarkdownBlock::Kind::kRule)
       y += metrics.gap;
     else

@@ -23,9 +23,10 @@ char32_t take_character(std::string_view text, size_t& at);
 struct RichMetrics {
   std::function<float(char32_t, TextStyle)> advance;  // the width of a character
   std::function<float(TextStyle)> line_height;
-  float indent = 0;   // per level of a list
-  float gap = 0;      // between blocks
-  float padding = 0;  // around code
+  float indent = 0;        // per level of a list
+  float gap = 0;           // between blocks
+  float padding = 0;       // around code
+  float code_heading = 0;  // above it, for its language and a button
 };
 
 // A stretch of one line in one style. `text` is drawn at (x, line.y).

@@ -170,13 +170,15 @@ void Plot::line(std::span<const PlotPoint> points, ImU32 color, float thickness,
   }
   if (points.empty()) return;
   const float width = x_pixel(points.back().x) - x_pixel(points.front().x);
-  if (static_cast<float>(points.size()) > width) return envelope(points, color, thickness);
+  // Soft edges are lost on points this dense, and steep lines cost the most where the CPU draws.
+  if (2 * static_cast<float>(points.size()) > width) return envelope(points, color, thickness);
   draw_->PathClear();
   for (const PlotPoint& point : points) draw_->PathLineTo({x_pixel(point.x), y_pixel(point.y)});
   draw_->PathStroke(color, 0, theme_.px(thickness));
 }
 
-// Draws a line with more points than pixels: each pixel column from its minimum to its maximum.
+// Draws a line with about as many points as pixels: each pixel column from its minimum to its
+// maximum.
 void Plot::envelope(std::span<const PlotPoint> points, ImU32 color, float thickness) {
   const float half = std::max(theme_.px(thickness) / 2, 0.5f);
   float last = y_pixel(points[0].y);

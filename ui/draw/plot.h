@@ -8,9 +8,9 @@
 //   if (plot.hovered()) { plot.crosshair(); ImGui::SetTooltip(...); }
 //
 // The constructor adds one item to the current window (an invisible button with the given id) and
-// draws the axes. Data is clipped to the plot. Points must be in ascending order of x; if there are
-// more points than pixels, each pixel column shows its minimum and maximum. The cost is linear in
-// the points passed in, so pass only the visible ones.
+// draws the axes. Data is clipped to the plot. Points must be in ascending order of x; if there is
+// a point for every two pixels, each pixel column shows its minimum and maximum. The cost is linear
+// in the points passed in, so pass only the visible ones.
 #pragma once
 
 #include <limits>

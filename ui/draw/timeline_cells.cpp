@@ -58,8 +58,8 @@ float share_of(uint32_t part, uint32_t whole) {
   return whole == 0 ? 0 : static_cast<float>(part) / static_cast<float>(whole);
 }
 
-void draw_padding(const Theme& theme, ImDrawList& draw, ImVec2 from, ImVec2 to) {
-  const ImU32 color = theme.phase_color(PhaseColor::kPadding);
+// Work that gains nothing: padding, and tokens that are computed again.
+void draw_hatched(const Theme& theme, ImDrawList& draw, ImVec2 from, ImVec2 to, ImU32 color) {
   draw.AddRectFilled(from, to, faded(color, 0.4f));
   draw_hatching(draw, from, to, color, theme.px(4));
 }
@@ -83,13 +83,13 @@ void draw_timeline_run(const Theme& theme, ImDrawList& draw, const TimelineCell&
   ImVec2 low(a.x, a.y + inset);
   const ImVec2 high(b.x, b.y - inset);
   if (cell.state == CellState::kPadding) {
-    draw_padding(theme, draw, low, high);
+    draw_hatched(theme, draw, low, high, color);
     return;
   }
   // Padding is the upper part of its row, in proportion to the row's tokens.
   if (const float share = share_of(cell.padding, cell.padding + cell.tokens); share > 0) {
     const float split = low.y + (high.y - low.y) * share;
-    draw_padding(theme, draw, low, {high.x, split});
+    draw_hatched(theme, draw, low, {high.x, split}, theme.phase_color(PhaseColor::kPadding));
     low.y = split;
   }
   // So are rejected guesses, which were computed for nothing.
@@ -98,12 +98,13 @@ void draw_timeline_run(const Theme& theme, ImDrawList& draw, const TimelineCell&
     draw.AddRectFilled(low, {high.x, split}, faded(theme.warning_color(), 0.35f));
     low.y = split;
   }
-  draw.AddRectFilled(low, high, color);
+  // Stripes over the colour of the phase would look grey.
+  const float again = high.y - (high.y - low.y) * share_of(cell.recomputed, cell.tokens);
+  draw.AddRectFilled(low, {high.x, again}, color);
+  if (again < high.y)
+    draw_hatched(theme, draw, {low.x, again}, high, theme.phase_color(PhaseColor::kPreempted));
   if (cell.state == CellState::kPreempted || cell.state == CellState::kSwapped)
     draw_hatching(draw, low, high, faded(readable_on(color), 0.45f), theme.px(5));
-  if (const float share = share_of(cell.recomputed, cell.tokens); share > 0)
-    draw_hatching(draw, {low.x, high.y - (high.y - low.y) * share}, high,
-                  theme.phase_color(PhaseColor::kPreempted), theme.px(4));
   if (const float share = share_of(cell.forced, cell.tokens); share > 0)
     draw.AddRectFilled({low.x, high.y - (high.y - low.y) * share}, high, forced_color(theme));
   if (cell.prefix_tokens > 0) {

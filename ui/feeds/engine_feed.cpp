@@ -13,6 +13,20 @@ constexpr int kSnapshotCostFactor = 100;
 
 }  // namespace
 
+void note_ended(EngineView& view) {
+  for (const StepRecord& step : view.new_steps)
+    for (const RequestId id : step.finished) {
+      const auto ended = std::ranges::find(view.sequences, id, &SequenceView::id);
+      if (ended == view.sequences.end() || ended->state == SequenceState::kEnding) continue;
+      uint32_t& count = ended->state == SequenceState::kRunning   ? view.counts.running
+                        : ended->state == SequenceState::kSwapped ? view.counts.swapped
+                                                                  : view.counts.waiting;
+      if (count > 0) --count;
+      ++view.counts.ending;
+      ended->state = SequenceState::kEnding;
+    }
+}
+
 EngineFeed::EngineFeed(Engine& engine, EngineFacts facts)
     : engine_(engine), facts_(std::move(facts)), thread_([this] { snapshot_loop(); }) {}
 
@@ -81,6 +95,7 @@ void EngineFeed::poll(EngineView& view) {
   }
   changed_.notify_all();
   read_steps(view);
+  note_ended(view);
 }
 
 // Steps that were planned after the snapshot wait for the next one, so that within a frame all

@@ -20,6 +20,10 @@ struct EngineFacts {
   uint64_t memory_budget_bytes = 0;
 };
 
+// A snapshot is taken while a step runs, and that step may end some of its sequences before the
+// frame is drawn. Counts them as ending, not as running, so that all panels show as many requests.
+void note_ended(EngineView& view);
+
 class EngineFeed final : public Feed {
  public:
   // REQUIRES: the engine outlives the feed.

@@ -80,7 +80,8 @@ RichMetrics chat_metrics(const Theme& theme) {
       .line_height = [spacing](const TextStyle& style) { return font_size_of(style) + spacing; },
       .indent = theme.px(20),
       .gap = theme.px(7),
-      .padding = theme.px(8)};
+      .padding = theme.px(8),
+      .code_heading = std::round(0.9f * ImGui::GetFontSize())};
 }
 
 void wrap_text(const Theme& theme, RichLines& lines, std::string_view text, bool markdown,
@@ -153,7 +154,7 @@ void draw_text(const Theme& theme, const PlacedText& text, ImU32 color) {
 void draw_code_buttons(const Theme& theme, const PlacedText& text, float right,
                        const std::string& id) {
   const ImVec2 cursor = ImGui::GetCursorScreenPos();
-  const ImDrawList& draw = *ImGui::GetWindowDrawList();
+  ImDrawList& draw = *ImGui::GetWindowDrawList();
   const auto& blocks = text.lines.blocks();
   int number = 0;
   for (size_t i = 0; i < blocks.size(); ++i) {
@@ -166,8 +167,8 @@ void draw_code_buttons(const Theme& theme, const PlacedText& text, float right,
     ImGui::SetCursorScreenPos({right - width - theme.px(4), y + theme.px(3)});
     if (ImGui::SmallButton(fmt::format("Copy code##{}.{}", id, number).c_str()))
       ImGui::SetClipboardText(code_text(blocks[i], text.source).c_str());
-    if (!blocks[i].language.empty())
-      ImGui::SetItemTooltip("Copy this block of %s.", blocks[i].language.c_str());
+    draw.AddText({text.at.x + place.x + text.metrics.padding, y + theme.px(3)},
+                 with_opacity(theme.text_color(), 0.6f), blocks[i].language.c_str());
   }
   if (number == 0) return;
   ImGui::SetCursorScreenPos(cursor);

@@ -298,6 +298,13 @@ class ControlPanel : public Panel {
                                    &none, &max, settings.shared_prefix == 0 ? "none" : "%u tokens",
                                    ImGuiSliderFlags_AlwaysClamp);
     ImGui::SetItemTooltip("Tokens at the start of every prompt, the same in all of them.");
+    const uint32_t one = 1, most_beams = kMaxBeams;
+    changed |= ImGui::SliderScalar("Beams", ImGuiDataType_U32, &settings.beams, &one, &most_beams,
+                                   settings.beams == 1 ? "no beam search" : "%u",
+                                   ImGuiSliderFlags_AlwaysClamp);
+    ImGui::SetItemTooltip(
+        "More than one: each request is a beam search. The panel KV blocks shows its beams with\n"
+        "\"Sharing as a tree\".");
     if (ImGui::InputInt("Burst size", &burst_, 1, 8)) {
       burst_ = std::clamp(burst_, 1, kMaxBurst);
       changed = true;
@@ -357,6 +364,7 @@ class ControlPanel : public Panel {
     length("control.generate_min", load.generate_min, 1);
     length("control.generate_max", load.generate_max, load.generate_min);
     length("control.shared_prefix", load.shared_prefix, 0);
+    load.beams = std::clamp(settings.get("control.beams", load.beams), 1u, kMaxBeams);
     burst_ = std::clamp(settings.get("control.burst", burst_), 1, kMaxBurst);
     trace_ = settings.get("control.trace", trace_);
   }
@@ -368,6 +376,7 @@ class ControlPanel : public Panel {
     settings.set("control.generate_min", load.generate_min);
     settings.set("control.generate_max", load.generate_max);
     settings.set("control.shared_prefix", load.shared_prefix);
+    settings.set("control.beams", load.beams);
     settings.set("control.burst", burst_);
   }
 

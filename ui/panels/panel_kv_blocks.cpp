@@ -61,7 +61,7 @@ class KvBlocksPanel : public Panel {
           "Show the sequences that share blocks as a tree: the branches of a beam search, or\n"
           "requests with a common prefix. A block that several share is drawn once.");
     }
-    draw_pool_legend(theme);
+    draw_pool_legend(theme, context.view.counts.blocks_reserved > 0);
     if (data_.stats().blocks == 0) {
       ImGui::TextDisabled("No engine is running yet.");
       return;
@@ -150,7 +150,7 @@ class KvBlocksPanel : public Panel {
     draw_tiles(context.theme, tiles);
   }
 
-  void draw_pool_legend(const Theme& theme) {
+  void draw_pool_legend(const Theme& theme, bool some_are_empty) {
     using Mark = LegendEntry::Mark;
     std::vector<LegendEntry> entries = {
         {"free", theme.phase_color(PhaseColor::kFree)},
@@ -163,6 +163,8 @@ class KvBlocksPanel : public Panel {
       entries[2].text = "owned";
       entries.resize(3);
     }
+    if (data_.has_snapshot() && some_are_empty)
+      entries.push_back({"owned, no token yet", faded(theme.sequence_color(1), 0.3f)});
     if (reservation_ && data_.has_snapshot())
       entries.push_back({"reserved, no token yet", theme.text_color(), Mark::kHatched, 0});
     if (data_.stats().withheld > 0)
@@ -174,7 +176,7 @@ class KvBlocksPanel : public Panel {
     std::string text = fmt::format("{}: {} of {}, {} wasted", name, stats.owned, stats.blocks,
                                    format_value(stats.wasted_share(), Unit::kShare));
     if (&stats == &data_.reserved_stats() && data_.would_wait() > 0)
-      text += fmt::format(", {} of {} requests would wait", data_.would_wait(), data_.running());
+      text += fmt::format(", {} of {} would wait", data_.would_wait(), data_.running());
     ImGui::PushStyleColor(ImGuiCol_Text, faded(theme.text_color(), 0.8f));
     ImGui::TextUnformatted(text.c_str());
     ImGui::PopStyleColor();

@@ -149,9 +149,8 @@ class LatencyPanel : public Panel {
       ImGui::SetItemTooltip("%s", latency_description(kind));
     }
     const LatencyStats stats = data_.stats(kind_, window_);
-    int line = 0;
-    for (const auto& [name, value] :
-         {std::pair{"p50", stats.p50}, std::pair{"p90", stats.p90}, std::pair{"p99", stats.p99}}) {
+    int line = 1;  // p50 is the headline
+    for (const auto& [name, value] : {std::pair{"p90", stats.p90}, std::pair{"p99", stats.p99}}) {
       const std::string text = stats.count == 0 ? "-" : format_value(value, Unit::kSeconds);
       const float width = ImGui::CalcTextSize(name).x + ImGui::CalcTextSize(text.c_str()).x;
       same_line_if_fits(width + ImGui::GetFontSize() / 3, ImGui::GetFontSize());
@@ -195,6 +194,11 @@ class LatencyPanel : public Panel {
     return {.min = -data_.span(window_), .max = 0, .unit = Unit::kSeconds};
   }
 
+  // An empty plot has a usual scale, not the smallest one.
+  static double time_end(double highest) {
+    return highest > 0 ? axis_end(1.05 * highest, 1e-5) : 0.1;
+  }
+
   void draw_tbt(const PanelContext& context, ImVec2 size) {
     const Theme& theme = context.theme;
     const std::vector<LatencyBucket> series = data_.series(window_);
@@ -217,7 +221,7 @@ class LatencyPanel : public Panel {
     Plot plot(theme, "time between tokens",
               {.size = size,
                .x = time_axis(),
-               .y = {.max = axis_end(highest * 1.05, 1e-5), .unit = Unit::kSeconds},
+               .y = {.max = time_end(highest), .unit = Unit::kSeconds},
                .legend = entries});
     draw_stream_dots(context, plot);
     // While nothing is generated, there is nothing to show.
@@ -285,13 +289,13 @@ class LatencyPanel : public Panel {
     data_.newest_samples(kind_, window_, 2000, shown_);
     double highest = 0;
     for (const LatencySample& sample : shown_) highest = std::max(highest, sample.seconds);
-    const std::string name = fmt::format("{} of each request, in its colour", latency_name(kind_));
+    const std::string name = fmt::format("{} per request", latency_name(kind_));
     const LegendEntry entries[] = {
         {name.c_str(), theme.sequence_color(5), LegendEntry::Mark::kDot, 0}};
     Plot plot(theme, "time of requests",
               {.size = size,
                .x = time_axis(),
-               .y = {.max = axis_end(highest * 1.05, 1e-5), .unit = Unit::kSeconds},
+               .y = {.max = time_end(highest), .unit = Unit::kSeconds},
                .legend = entries});
     if (stats.count > 0) {
       plot.reference(stats.p50, theme.percentile_color(0), "p50");

@@ -53,23 +53,22 @@ class OccupancyPanel : public Panel {
     const ImVec2 room = ImGui::GetContentRegionAvail();
     const float memory = memory_height(theme);
     const float spacing = ImGui::GetStyle().ItemSpacing.y;
-    // Where three plots do not fit, the last one is left out: its numbers are above.
+    // Where three plots do not fit, the last ones are left out: their numbers are above.
     const float plots = room.y - memory - spacing, least = 4.5f * small_text_size();
-    const bool all_fit = wide_ || plots >= 3 * (least + spacing);
-    const int lines = wide_ ? 1 : all_fit ? 3 : 2;
+    const int fitting = std::clamp(static_cast<int>(plots / (least + spacing)), 1, 3);
+    const int lines = wide_ ? 1 : fitting, shown = wide_ ? 3 : fitting;
     const float height = std::max(plots / static_cast<float>(lines) - spacing, least);
     const float width = wide_ ? (room.x - 2 * theme.px(10)) / 3 : room.x;
     const auto next = [&] {
       if (wide_) ImGui::SameLine(0, theme.px(10));
     };
     collect();
-    draw_sequences(theme, {width, height});
+    // Below each other, only the last one has the time written under it.
+    draw_sequences(theme, {width, height}, wide_ || shown == 1);
     next();
-    draw_rates(theme, {width, height}, wide_ || !all_fit);
-    if (all_fit) {
-      next();
-      draw_shares(theme, {width, height});
-    }
+    if (shown > 1) draw_rates(theme, {width, height}, wide_ || shown == 2);
+    next();
+    if (shown > 2) draw_shares(theme, {width, height});
     draw_memory(theme);
   }
 
@@ -114,7 +113,7 @@ class OccupancyPanel : public Panel {
                      data_.batch(), sum.batch(), interval())},
         {"waiting", std::to_string(counts.waiting), "Requests in the queue, not running yet."},
         {"swapped", std::to_string(counts.swapped),
-         "Preempted sequences whose KV blocks are in host memory."},
+         "Preempted requests whose KV blocks are in host memory."},
         {"GPU busy", format_value(sum.busy_share(), Unit::kShare),
          fmt::format("The fraction of time in which a step ran, {}.", interval())},
         {"padding", format_value(sum.padding_share(), Unit::kShare),
@@ -183,10 +182,10 @@ class OccupancyPanel : public Panel {
     return nullptr;
   }
 
-  void draw_sequences(const Theme& theme, ImVec2 size) {
+  void draw_sequences(const Theme& theme, ImVec2 size, bool labels) {
     Plot plot(theme, "sequences over time",
               {.size = size,
-               .x = time_axis(wide_),
+               .x = time_axis(labels),
                .y = {.max = axis_end(1.1 * highest({&running_, &waiting_, &swapped_}), 4),
                      .title = title("sequences")},
                .left = label_width(),

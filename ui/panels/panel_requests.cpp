@@ -151,15 +151,16 @@ class RequestsPanel : public Panel {
 
  private:
   void draw_counts(const PanelContext& context) const {
-    const size_t running =
-        table_.count(RequestState::kPrefill) + table_.count(RequestState::kDecode);
-    const size_t waiting = table_.count(RequestState::kWaiting);
-    const size_t preempted =
-        table_.count(RequestState::kPreempted) + table_.count(RequestState::kSwapped);
+    // The same counts, by the same names, as in the other panels.
+    const SchedulerCounts& counts = context.view.counts;
     const NamedNumber numbers[] = {
-        {"running", std::to_string(running), "Requests in the batch.", true},
-        {"waiting", std::to_string(waiting), "Requests in the queue, not running yet."},
-        {"preempted", std::to_string(preempted), "Requests that wait to run again."},
+        {"running", std::to_string(counts.running), "Requests in the batch.", true},
+        {"waiting", std::to_string(counts.waiting),
+         fmt::format("Requests in the queue, not running yet. {} of them ran before and were "
+                     "preempted.",
+                     table_.count(RequestState::kPreempted))},
+        {"swapped", std::to_string(counts.swapped),
+         "Preempted requests whose KV blocks are in host memory."},
         {"ended", std::to_string(context.view.totals.requests_finished), "Requests that ended."}};
     draw_tiles(context.theme, numbers);
   }

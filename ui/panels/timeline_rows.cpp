@@ -86,8 +86,15 @@ void TimelineRows::draw(const PanelContext& context, const TimelineData& data,
                         TimelineWindow& window, ImVec2 size, float left) {
   const Theme& theme = context.theme;
   data.rows_between(window.first_visible(), window.end_visible(), visible_);
-  const float fitting = size.y / static_cast<float>(std::max<size_t>(visible_.size(), 1));
-  float height = std::round(std::clamp(fitting, small_text_size(), theme.px(18)));
+  const size_t ran = static_cast<size_t>(std::ranges::count_if(
+      visible_, [&](size_t i) { return data.row(i).state() != CellState::kWaiting; }));
+  const auto fitting = [&](size_t rows) {
+    return size.y / static_cast<float>(std::max<size_t>(rows, 1));
+  };
+  // Rows with work become lower than their text, so that all of them are seen; those that wait are
+  // scrolled.
+  float height = std::max(fitting(visible_.size()), std::min(fitting(ran), small_text_size()));
+  height = std::floor(std::clamp(height, theme.px(7), theme.px(18)));
   // Rows that do not all fit are shown whole: no half row at the top or the bottom.
   if (const float shown = std::floor(size.y / height);
       shown >= 1 && shown < static_cast<float>(visible_.size())) {
@@ -108,7 +115,10 @@ void TimelineRows::draw(const PanelContext& context, const TimelineData& data,
                      .left = left,
                      .width = inside.x,
                      .row_height = height};
-  scroll_to_live_rows(data, window, height, inside.y);
+  if (static_cast<float>(ran) * height > inside.y || !window.following())
+    scroll_to_live_rows(data, window, height, inside.y);
+  else if (!scrolled_by_hand_)
+    ImGui::SetScrollY(0);
   ImGui::InvisibleButton("timeline cells",
                          {std::max(inside.x, 1.0f), std::max({total, inside.y, 1.0f})});
   const float top = ImGui::GetWindowPos().y, bottom = top + ImGui::GetWindowHeight();
@@ -151,11 +161,18 @@ void TimelineRows::draw_row(const RowArea& area, const TimelineRow& row, size_t 
   draw.AddRectFilled({at.x + theme.px(2), swatch_top},
                      {at.x + theme.px(2) + swatch, swatch_top + swatch},
                      theme.sequence_color(row.request()), theme.px(1));
-  const std::string name = fmt::format("#{}", row.request());
-  draw_small_text(draw,
-                  {at.x + area.left - small_text_extent(name.c_str()).x - theme.px(5),
-                   middle - small_text_size() / 2 - theme.px(1)},
-                  faded(theme.text_color(), marked ? 1 : 0.75f), name.c_str());
+  // In low rows, names only as often as they fit.
+  const auto every = static_cast<size_t>(std::ceil(small_text_size() / area.row_height));
+  const float text_top = middle - small_text_size() / 2;
+  const bool whole = text_top >= draw.GetClipRectMin().y &&
+                     text_top + small_text_size() <= draw.GetClipRectMax().y + theme.px(2);
+  if (index % every == every / 2 && whole) {
+    const std::string name = fmt::format("#{}", row.request());
+    draw_small_text(draw,
+                    {at.x + area.left - small_text_extent(name.c_str()).x - theme.px(5),
+                     middle - small_text_size() / 2 - theme.px(1)},
+                    faded(theme.text_color(), marked ? 1 : 0.75f), name.c_str());
+  }
 
   draw.PushClipRect({at.x + area.left, at.y}, end, true);
   const std::span<const TimelineRow::Run> runs = row.runs();

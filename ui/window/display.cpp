@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <vector>
 
 // In a unity build this is the first of several files that include it, and others need surfaces.
 #define GLFW_INCLUDE_VULKAN
@@ -26,13 +27,41 @@ bool trusted_scale() {
 #endif
 }
 
-float dots_per_inch(GLFWmonitor* monitor) {
+// What this monitor is like, for a window of `width` by `height` pixels.
+DisplayFacts facts_of(GLFWmonitor* monitor, float reported, int width, int height) {
   constexpr float kMillimetresPerInch = 25.4f;
-  int width = 0, height = 0;
-  if (monitor != nullptr) glfwGetMonitorPhysicalSize(monitor, &width, &height);
+  DisplayFacts facts{
+      .reported = reported, .trusted = trusted_scale(), .width = width, .height = height};
   const GLFWvidmode* const mode = monitor != nullptr ? glfwGetVideoMode(monitor) : nullptr;
-  if (width <= 0 || mode == nullptr) return 0;
-  return static_cast<float>(mode->width) * kMillimetresPerInch / static_cast<float>(width);
+  if (mode == nullptr) return facts;
+  facts.monitor_width = mode->width;
+  facts.monitor_height = mode->height;
+  int millimetres = 0, high = 0;
+  glfwGetMonitorPhysicalSize(monitor, &millimetres, &high);
+  if (millimetres > 0)
+    facts.dots_per_inch =
+        static_cast<float>(mode->width) * kMillimetresPerInch / static_cast<float>(millimetres);
+  return facts;
+}
+
+// The monitor that shows most of the window; the primary one if that cannot be known, as under
+// Wayland, which keeps the position of windows to itself.
+GLFWmonitor* monitor_with(GLFWwindow* window) {
+  int count = 0;
+  GLFWmonitor** const monitors = glfwGetMonitors(&count);
+  DesktopBox box;
+  glfwGetWindowPos(window, &box.left, &box.top);
+  glfwGetWindowSize(window, &box.width, &box.height);
+  std::vector<DesktopBox> boxes(static_cast<size_t>(count));
+  for (size_t i = 0; i < boxes.size(); ++i) {
+    glfwGetMonitorPos(monitors[i], &boxes[i].left, &boxes[i].top);
+    if (const GLFWvidmode* const mode = glfwGetVideoMode(monitors[i])) {
+      boxes[i].width = mode->width;
+      boxes[i].height = mode->height;
+    }
+  }
+  const int found = monitor_of(box, boxes);
+  return found < 0 ? glfwGetPrimaryMonitor() : monitors[found];
 }
 
 }  // namespace
@@ -73,12 +102,7 @@ std::pair<int, int> fitting_size(int wanted_width, int wanted_height) {
   }
   const float reported = std::max(across, down);
   // What the monitor's scale leaves out is added here.
-  const float missing = display_scale({.reported = reported,
-                                       .trusted = trusted_scale(),
-                                       .width = width,
-                                       .height = height,
-                                       .dots_per_inch = dots_per_inch(monitor)}) /
-                        reported;
+  const float missing = display_scale(facts_of(monitor, reported, width, height)) / reported;
   const auto fitting = [&](int wanted, float usual, int room, float scale) {
     if (wanted > 0) return wanted;
     if (room <= 0) return static_cast<int>(usual);
@@ -93,11 +117,7 @@ float window_scale(GLFWwindow* window) {
   int width = 0, height = 0;
   glfwGetWindowContentScale(window, &across, &down);
   glfwGetFramebufferSize(window, &width, &height);
-  return display_scale({.reported = std::max(across, down),
-                        .trusted = trusted_scale(),
-                        .width = width,
-                        .height = height,
-                        .dots_per_inch = dots_per_inch(glfwGetPrimaryMonitor())});
+  return display_scale(facts_of(monitor_with(window), std::max(across, down), width, height));
 }
 
 }  // namespace hearth

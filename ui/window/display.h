@@ -24,7 +24,8 @@ std::string glfw_error();
 // scale. REQUIRES, as window_scale() does: GLFW was started.
 std::pair<int, int> fitting_size(int width, int height);
 
-// How large to draw in this window (display_scale()).
+// How large to draw in this window (display_scale()). Asks the display, so call it only when the
+// window has moved, has another size, or the monitors have changed.
 float window_scale(GLFWwindow* window);
 
 }  // namespace hearth

@@ -15,6 +15,9 @@ namespace {
 
 constexpr uint64_t kForever = UINT64_MAX;
 
+// A monitor was connected or removed. GLFW tells this to a plain function.
+bool monitors_changed = false;
+
 }  // namespace
 
 Result<std::unique_ptr<Window>> Window::create(const WindowOptions& options) {
@@ -47,7 +50,14 @@ Status Window::open(const WindowOptions& options) {
     self->dropped_.insert(self->dropped_.end(), paths, paths + count);
   });
   glfwSetFramebufferSizeCallback(window_, [](GLFWwindow* window, int, int) {
-    static_cast<Window*>(glfwGetWindowUserPointer(window))->stale_ = true;
+    auto* self = static_cast<Window*>(glfwGetWindowUserPointer(window));
+    self->stale_ = self->rescale_ = true;
+  });
+  glfwSetWindowPosCallback(window_, [](GLFWwindow* window, int, int) {
+    static_cast<Window*>(glfwGetWindowUserPointer(window))->rescale_ = true;
+  });
+  glfwSetWindowContentScaleCallback(window_, [](GLFWwindow* window, float, float) {
+    static_cast<Window*>(glfwGetWindowUserPointer(window))->rescale_ = true;
   });
   glfwSetWindowRefreshCallback(window_, [](GLFWwindow* window) {
     static_cast<Window*>(glfwGetWindowUserPointer(window))->exposed_ = true;
@@ -106,6 +116,8 @@ Status Window::make_frames() {
 Status Window::start_imgui() {
   imgui_glfw_ = ImGui_ImplGlfw_InitForVulkan(window_, true);
   if (!imgui_glfw_) return Error{ErrorKind::kInternal, "cannot start Dear ImGui's GLFW backend"};
+  // In place of the backend's own, which does nothing.
+  glfwSetMonitorCallback([](GLFWmonitor*, int) { monitors_changed = true; });
   if (!canvas_) return start_imgui_vulkan();
   HostCanvas::announce();
   return {};
@@ -155,7 +167,12 @@ bool Window::minimized() const {
   return width == 0 || height == 0 || glfwGetWindowAttrib(window_, GLFW_ICONIFIED) == GLFW_TRUE;
 }
 
-float Window::density() const { return scale_ > 0 ? scale_ : window_scale(window_); }
+float Window::density() {
+  if (scale_ > 0) return scale_;
+  if (std::exchange(rescale_, false) || std::exchange(monitors_changed, false))
+    density_ = window_scale(window_);
+  return density_;
+}
 
 bool Window::drawn_by_cpu() const { return device_->caps().type == DeviceType::kCpu; }
 

@@ -42,7 +42,7 @@ class Window {
   // The window is not visible, so there is no point in drawing.
   bool minimized() const;
   // How large to draw, in pixels per point: 2 on a typical high-density screen.
-  float density() const;
+  float density();
   bool drawn_by_cpu() const;
   std::vector<std::string> take_dropped_files();
   std::vector<std::string> take_validation_messages();
@@ -85,7 +85,9 @@ class Window {
   uint64_t shown_ = 0;                  // hash of the frame that the window shows
   bool exposed_ = true;                 // the window must be drawn again
   bool always_vulkan_ = false;
-  float scale_ = 0;  // as in WindowOptions
+  float scale_ = 0;      // as in WindowOptions
+  float density_ = 1;    // what the display says
+  bool rescale_ = true;  // it may say something else now
   std::array<Frame, 2> frames_;
   size_t frame_ = 0;
   bool imgui_glfw_ = false, imgui_vulkan_ = false;

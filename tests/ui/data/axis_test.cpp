@@ -1,5 +1,7 @@
 #include "ui/data/axis.h"
 
+#include <cmath>
+
 #include <gtest/gtest.h>
 
 namespace hearth {
@@ -49,11 +51,53 @@ TEST(Axis, LogarithmicTicksAreAtPowersOfTenWithMinorTicksBetween) {
             (std::vector<std::string>{"1 ms", "2 ms", "5 ms", "10 ms", "20 ms"}));
   // However little room there is, a number says how large things are.
   EXPECT_EQ(labels(axis_ticks(4e-3, 0.3, true, Unit::kSeconds, 1)),
+            (std::vector<std::string>{"100 ms"}));
+  EXPECT_EQ(labels(axis_ticks(2e-4, 1.2e-2, true, Unit::kSeconds, 1)),
+            (std::vector<std::string>{"1 ms"}));
+  EXPECT_EQ(labels(axis_ticks(5e-4, 8e-2, true, Unit::kSeconds, 1)),
             (std::vector<std::string>{"10 ms"}));
   EXPECT_EQ(labels(axis_ticks(1e-4, 0.02, true, Unit::kSeconds, 1)),
             (std::vector<std::string>{"1 ms"}));
   EXPECT_EQ(labels(axis_ticks(3e-3, 9e-3, true, Unit::kSeconds, 1)),
             (std::vector<std::string>{"5 ms"}));
+}
+
+// Labels need at least 0.8 of the room that an axis with as many of them would give each.
+TEST(Axis, LabelsOfShortLogarithmicAxesDoNotCollide) {
+  for (const int most : {1, 2, 3, 4, 6, 8})
+    for (const double min : {1e-3, 1.9e-3, 2.1e-3, 4e-3, 9e-3})
+      for (const double ratio : {1.5, 2.5, 4.5, 10.0, 25.0, 90.0, 2000.0, 1e6}) {
+        double before = 0;
+        size_t count = 0;
+        for (const AxisTick& tick : axis_ticks(min, min * ratio, true, Unit::kSeconds, most)) {
+          if (tick.label.empty()) continue;
+          ++count;
+          const double share = std::log(tick.value / min) / std::log(ratio);
+          if (count > 1)
+            EXPECT_GE(share - before, 0.8 / most - 1e-6)
+                << min << " to " << min * ratio << ", " << most << " labels: " << tick.label;
+          before = share;
+        }
+        EXPECT_GE(count, 1u) << min << " to " << min * ratio << ", " << most << " labels";
+      }
+  // Neither 2 nor 5 is on this axis.
+  EXPECT_EQ(labels(axis_ticks(2.1e-3, 4.9e-3, true, Unit::kSeconds, 1)),
+            (std::vector<std::string>{"3 ms"}));
+  // There was room for one label and there were two.
+  EXPECT_EQ(labels(axis_ticks(1.9e-3, 9e-3, true, Unit::kSeconds, 1)),
+            (std::vector<std::string>{"2 ms"}));
+}
+
+// A single label, at 0, would say nothing about the scale.
+TEST(Axis, AShortLinearAxisHasTwoLabels) {
+  EXPECT_EQ(labels(axis_ticks(0, 0.0497, false, Unit::kSeconds, 2)),
+            (std::vector<std::string>{"0", "20", "40 ms"}));
+  EXPECT_EQ(labels(axis_ticks(0, 1800, false, Unit::kPlain, 1)),
+            (std::vector<std::string>{"0", "1 k"}));
+  for (const int most : {1, 2, 3})
+    for (double end = 1; end < 100; end *= 1.07)
+      EXPECT_GE(labels(axis_ticks(0, end, false, Unit::kSeconds, most)).size(), 2u)
+          << end << ", " << most << " labels";
 }
 
 TEST(Axis, AnEmptyAxisHasNoTicks) {

@@ -2,6 +2,7 @@
 // counts.
 #include "ui/data/load_generator.h"
 
+#include <algorithm>
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
@@ -59,6 +60,15 @@ class Driven {
       if (engine_->records().read(i, record))
         all.insert(all.end(), record.arrived.begin(), record.arrived.end());
     return all;
+  }
+  // Of any step's batch. REQUIRES: settles() has returned true.
+  size_t most_members() {
+    engine_->inspect([](const Scheduler&) {});
+    size_t most = 0;
+    StepRecord record;
+    for (uint64_t i = 0; i < engine_->records().written(); ++i)
+      if (engine_->records().read(i, record)) most = std::max(most, record.members.size());
+    return most;
   }
   StandInEngine& engine() { return engine_; }
 
@@ -252,6 +262,20 @@ TEST(LoadGenerator, TraceErrorsAreOneLine) {
   driven.load.play_trace("synthetic:n=3", 1);
   ASSERT_TRUE(driven.reads());
   EXPECT_EQ(driven.load.trace_failure(), "") << "a valid trace after an invalid one";
+}
+
+// Each request is one search: its beams run as sequences of their own, of which one has a stream.
+TEST(LoadGenerator, RequestsWithBeamsAreSearches) {
+  Driven driven;
+  driven.load.settings.beams = 3;
+  driven.load.settings.generate_min = driven.load.settings.generate_max = 6;
+  driven.load.burst(2);
+  driven.frames(0.1);
+  EXPECT_EQ(driven.load.counts().submitted, 2u);
+  EXPECT_EQ(driven.load.counts().refused, 0u) << driven.load.refusal();
+  ASSERT_TRUE(driven.settles());
+  EXPECT_EQ(driven.load.counts().ended, 2u);
+  EXPECT_EQ(driven.most_members(), 6u);
 }
 
 }  // namespace

@@ -141,5 +141,19 @@ TEST(RichLines, GrowingTextIsWrappedAgainOnlyWhenItChanges) {
   EXPECT_EQ(measured, 11);
 }
 
+TEST(RichLines, CodeBeginsBelowItsHeading) {
+  const std::string text = "```c\nx\n```\n";
+  RichMetrics metrics = rich_metrics();
+  const auto first_line = [&] {
+    RichLines lines;
+    lines.layout(parse_markdown(text), text, 40, metrics);
+    EXPECT_EQ(lines.places()[0].y, 0);
+    return lines.lines()[0].y;
+  };
+  const float without = first_line();
+  metrics.code_heading = 9;
+  EXPECT_EQ(first_line(), without + 9);
+}
+
 }  // namespace
 }  // namespace hearth::testing
