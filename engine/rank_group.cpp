@@ -170,12 +170,14 @@ Status RankGroup::plan(MemoryPlan& memory, uint32_t wanted_blocks) {
 }
 
 uint32_t RankGroup::swap_blocks(uint64_t bytes, uint64_t own_most) const {
-  uint64_t block_bytes = 0, most = own_most;
+  uint64_t block_bytes = 0, staged = 0, most = own_most;
   for (size_t rank = 0; rank < rooms_.size(); ++rank) {
     block_bytes += rooms_[rank].kv_bytes_per_block;
+    staged += staged_blocks(shares_[rank].deal);
     if (rank > 0) most = std::min(most, rooms_[rank].most_swap_blocks);
   }
-  return static_cast<uint32_t>(std::min<uint64_t>(bytes / block_bytes, most));
+  const uint64_t blocks = bytes / block_bytes;
+  return static_cast<uint32_t>(std::min(blocks - std::min(blocks, staged), most));
 }
 
 Status RankGroup::load(const StepRunnerOptions& options, const ModelConfig& config) {

@@ -99,8 +99,8 @@ Result<RankRoom> rank_room(const DeviceCaps& caps, uint64_t free_bytes, const Mo
       .context = memory.context,
       .max_context = memory.max_context,
       .kv_blocks = memory.kv_blocks,
-      .most_swap_blocks = task.deal.ranks *
-                          most_kv_blocks(plan.config, limits.kv, caps.limits.max_allocation_bytes),
+      .most_swap_blocks = most_swap_blocks(
+          task.deal, most_kv_blocks(plan.config, limits.kv, caps.limits.max_allocation_bytes)),
       .fits = memory.fits};
 }
 
