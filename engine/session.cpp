@@ -208,6 +208,8 @@ Status Session::load(std::unique_ptr<ModelFile> file) {
                                   std::min(options_.swap_bytes / memory_.kv_bytes_per_block,
                                            most_swapped))};
   if (ranks_) {
+    HEARTH_ASSIGN(runner_options.limits.divided_rows,
+                  ranks_->divided_rows(*device_, plan, runner_options.limits));
     HEARTH_TRY(ranks_->load(runner_options, plan.config));
     shared_rows_ = ranks_->shared_rows();
     runner_options.rows = rows_of_rank(*shared_rows_, 0);

@@ -57,7 +57,8 @@ StepPlan StepPlanner::plan(const StepBucket& bucket, std::span<const uint32_t> l
        .weights = model.shapes,
        .bucket = bucket,
        .layers = layers,
-       .emit_layer = [&](Builder& builder) { model.architecture->emit_layer(builder); }});
+       .emit_layer = [&](Builder& builder) { model.architecture->emit_layer(builder); },
+       .divides_rows = limits.divided_rows > 0 && bucket.rows >= limits.divided_rows});
   StepPlan plan =
       fuse({.caps = info_.caps,
             .weights = model.shapes,

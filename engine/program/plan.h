@@ -138,6 +138,11 @@ struct PlannedSum {
   SumOp op;
 };
 
+struct PlannedGather {
+  GatherOp op;
+  RowForm form = RowForm::kFloats;
+};
+
 struct PlannedJoin {
   JoinOp op;
 };
@@ -151,7 +156,8 @@ struct PlannedOp {
   uint32_t layer = 0, rows = 0;
   std::variant<PlannedEmbed, PlannedNorm, PlannedAdd, PlannedProduct, PlannedRopeKv,
                PlannedAttention, PlannedActivation, PlannedExperts, PlannedPick, PlannedPool,
-               PlannedKeep, PlannedCompare, PlannedClear, PlannedSum, PlannedJoin, PlannedMerge>
+               PlannedKeep, PlannedCompare, PlannedClear, PlannedSum, PlannedGather, PlannedJoin,
+               PlannedMerge>
       what;
 
   template <class T>
