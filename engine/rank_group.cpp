@@ -5,8 +5,11 @@
 
 #include <fmt/format.h>
 
+#include "engine/divided_rows.h"
+#include "engine/model/meeting_time.h"
 #include "engine/rank_worker.h"
 #include "engine/ranks/in_process_link.h"
+#include "engine/ranks/link_timing.h"
 #include "engine/ranks/rank_loop.h"
 #include "engine/ranks/shard_loop.h"
 #include "engine/session.h"
@@ -20,6 +23,9 @@ namespace {
 // instead.
 constexpr uint32_t kLeastCpuPartRows = 2;
 constexpr uint32_t kLeastGpuPartRows = 512;
+
+// Of each size of messages that are timed when a session starts.
+constexpr uint32_t kLinkRepetitions = 9;
 
 }  // namespace
 
@@ -169,13 +175,31 @@ Status RankGroup::plan(MemoryPlan& memory, uint32_t wanted_blocks) {
   return {};
 }
 
+Result<uint32_t> RankGroup::divided_rows(Device& device, const ModelPlan& share,
+                                         const StepLimits& limits) {
+  if (options_.ranks.split != RankSplit::kTensor) return 0;
+  if (options_.ranks.divided_rows) return *options_.ranks.divided_rows;
+  // What is measured differs from run to run, and so would results, by rounding.
+  if (limits.deterministic) return 0;
+  for (uint32_t rank = 1; rank < count(); ++rank)
+    HEARTH_TRY(link_->send(rank, Channel::kSetup, write_task({.echoes = true})));
+  MeetingCost cost;
+  HEARTH_ASSIGN(cost.link, time_link(*link_, {64, 64 << 10, 1 << 20}, kLinkRepetitions));
+  HEARTH_ASSIGN(const MeetingTime meeting, time_meeting(device));
+  cost.submit_seconds = meeting.submit_seconds;
+  cost.byte_seconds = meeting.byte_seconds;
+  return choose_divided_rows(device.caps(), share, limits, cost);
+}
+
 uint32_t RankGroup::swap_blocks(uint64_t bytes, uint64_t own_most) const {
-  uint64_t block_bytes = 0, most = own_most;
+  uint64_t block_bytes = 0, staged = 0, most = own_most;
   for (size_t rank = 0; rank < rooms_.size(); ++rank) {
     block_bytes += rooms_[rank].kv_bytes_per_block;
+    staged += staged_blocks(shares_[rank].deal);
     if (rank > 0) most = std::min(most, rooms_[rank].most_swap_blocks);
   }
-  return static_cast<uint32_t>(std::min<uint64_t>(bytes / block_bytes, most));
+  const uint64_t blocks = bytes / block_bytes;
+  return static_cast<uint32_t>(std::min(blocks - std::min(blocks, staged), most));
 }
 
 Status RankGroup::load(const StepRunnerOptions& options, const ModelConfig& config) {
@@ -189,6 +213,7 @@ Status RankGroup::load(const StepRunnerOptions& options, const ModelConfig& conf
     task.context = options.limits.context;
     task.kv_blocks = options.kv_blocks;
     task.swap_blocks = options.swap_blocks;
+    task.divided_rows = options.limits.divided_rows;
     task.load = true;
     HEARTH_TRY(link_->send(rank, Channel::kSetup, write_task(task)));
   }

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -22,6 +23,8 @@ struct RankOptions {
   std::shared_ptr<Link> link;  // to ranks in other processes; null: they are threads of this one
   uint32_t ranks_here = 1;     // ranks on this machine, if they are processes
   uint32_t parts = 0;          // that a step is divided into; 0: as suits the devices
+  // kTensor: rows from which on a step's rows are divided between sums; 0: never; empty: measured.
+  std::optional<uint32_t> divided_rows = {};
 
   bool several() const { return link != nullptr || devices.size() > 1; }
   uint32_t count() const {

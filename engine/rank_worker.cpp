@@ -8,6 +8,7 @@
 #include "engine/model/kv_cache.h"
 #include "engine/model/step_runner.h"
 #include "engine/prepare_steps.h"
+#include "engine/ranks/link_timing.h"
 #include "engine/ranks/rank_loop.h"
 #include "engine/ranks/shard_loop.h"
 #include "runtime/chain_check.h"
@@ -44,6 +45,7 @@ Status load_layers(RankDevice& own, const ModelFile& file, const SessionOptions&
   HEARTH_ASSIGN(own.model, Model::allocate(*own.device, file, model_options));
   StepLimits limits = step_limits(options, own.device->caps(), own.model->config().context);
   limits.context = task.context;
+  limits.divided_rows = task.divided_rows;
   HEARTH_ASSIGN(own.runner, StepRunner::create(*own.device, *own.pipelines, *own.model,
                                                {.limits = limits,
                                                 .slots = options.max_sequences,
@@ -99,8 +101,8 @@ Result<RankRoom> rank_room(const DeviceCaps& caps, uint64_t free_bytes, const Mo
       .context = memory.context,
       .max_context = memory.max_context,
       .kv_blocks = memory.kv_blocks,
-      .most_swap_blocks = task.deal.ranks *
-                          most_kv_blocks(plan.config, limits.kv, caps.limits.max_allocation_bytes),
+      .most_swap_blocks = most_swap_blocks(
+          task.deal, most_kv_blocks(plan.config, limits.kv, caps.limits.max_allocation_bytes)),
       .fits = memory.fits};
 }
 
@@ -122,6 +124,10 @@ Status run_rank_worker(Instance& instance, Link& link, const ModelFile& file,
   for (;;) {
     HEARTH_ASSIGN(const Message message, link.receive(0, Channel::kSetup));
     HEARTH_ASSIGN(const RankTask task, read_task(message));
+    if (task.echoes) {
+      HEARTH_TRY(echo_link(link));
+      continue;
+    }
     if (!task.load) {
       HEARTH_TRY(
           link.send(0, Channel::kSetup,

@@ -196,9 +196,9 @@ Status Session::load(std::unique_ptr<ModelFile> file) {
                                    .deal = plan.config.deal,
                                    .progress = options_.progress};
   HEARTH_ASSIGN(model_, Model::allocate(*device_, *file_, model_options));
-  const uint64_t most_swapped =
-      plan.config.deal.ranks *
-      most_kv_blocks(plan.config, limits.kv, device_->caps().limits.max_allocation_bytes);
+  const uint64_t most_swapped = most_swap_blocks(
+      plan.config.deal,
+      most_kv_blocks(plan.config, limits.kv, device_->caps().limits.max_allocation_bytes));
   StepRunnerOptions runner_options{
       .limits = limits,
       .slots = options_.max_sequences,
@@ -208,6 +208,8 @@ Status Session::load(std::unique_ptr<ModelFile> file) {
                                   std::min(options_.swap_bytes / memory_.kv_bytes_per_block,
                                            most_swapped))};
   if (ranks_) {
+    HEARTH_ASSIGN(runner_options.limits.divided_rows,
+                  ranks_->divided_rows(*device_, plan, runner_options.limits));
     HEARTH_TRY(ranks_->load(runner_options, plan.config));
     shared_rows_ = ranks_->shared_rows();
     runner_options.rows = rows_of_rank(*shared_rows_, 0);

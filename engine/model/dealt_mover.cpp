@@ -37,8 +37,15 @@ Status in_parts(std::span<const BlockMove> moves, Act act) {
 
 }  // namespace
 
+uint32_t staged_blocks(const BlockDeal& deal) { return deal.is_divided() ? kStagedBlocks : 0; }
+
 uint32_t dealt_host_blocks(const BlockDeal& deal, uint32_t swap_blocks) {
-  return deal.places(swap_blocks) + (deal.is_divided() ? kStagedBlocks : 0);
+  return deal.places(swap_blocks) + staged_blocks(deal);
+}
+
+uint64_t most_swap_blocks(const BlockDeal& deal, uint64_t host_blocks) {
+  const uint64_t staged = staged_blocks(deal);
+  return host_blocks <= staged ? 0 : deal.ranks * (host_blocks - staged);
 }
 
 uint32_t DealtMover::first_staged() const { return pools_.host.blocks() - kStagedBlocks; }

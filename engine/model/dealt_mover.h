@@ -22,9 +22,13 @@ struct DealtPools {
   BlockMover &forks, &swaps_out, &swaps_in;
 };
 
-// Blocks of host memory that a rank needs if there are this many to swap to: its share, and, if
-// there are other ranks, a few through which blocks leave and enter the device.
+// Blocks of host memory through which others leave and enter a rank's device; 0 if it is alone.
+uint32_t staged_blocks(const BlockDeal& deal);
+// Blocks of host memory that a rank needs if there are this many to swap to: its share, and the
+// staged ones.
 uint32_t dealt_host_blocks(const BlockDeal& deal, uint32_t swap_blocks);
+// The most blocks to swap to, of all ranks, if each rank can allocate this many in host memory.
+uint64_t most_swap_blocks(const BlockDeal& deal, uint64_t host_blocks);
 
 class DealtMover {
  public:

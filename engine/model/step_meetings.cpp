@@ -35,35 +35,43 @@ Result<StepMeetings> StepMeetings::create(Device& device, const ModelConfig& con
 
 void StepMeetings::record_leaving(CommandRecorder& recorder, const RankMeeting& meeting,
                                   const Buffer& x) const {
-  const uint64_t bytes = uint64_t{meeting.rows} * meeting.x_width * sizeof(float);
+  const uint64_t bytes = meeting.x_bytes();
   recorder.copy(x.slice(0, bytes), leaving_.slice(0, bytes));
 }
 
 void StepMeetings::record_entering(CommandRecorder& recorder, const RankMeeting& meeting,
                                    const Buffer& y) const {
-  const uint64_t bytes = uint64_t{meeting.rows} * meeting.y_width * sizeof(float);
+  const uint64_t bytes = meeting.y_bytes();
   recorder.copy(entering_.slice(0, bytes), y.slice(0, bytes));
 }
 
 Status StepMeetings::meet(RankExchange& exchange, const RankMeeting& meeting) {
   HEARTH_TRY(leaving_.invalidate());
-  const std::span<const float> own =
-      leaving_.view<const float>().first(uint64_t{meeting.rows} * meeting.x_width);
-  std::span<float> all;
-  if (meeting.kind != MeetingKind::kJoin || samples_)
-    all = entering_.view<float>().first(uint64_t{meeting.rows} * meeting.y_width);
+  const std::span<const std::byte> own = leaving_.view<const std::byte>().first(meeting.x_bytes());
+  std::span<std::byte> all;
+  if (!meeting.on_last || samples_) all = entering_.view<std::byte>().first(meeting.y_bytes());
+  HEARTH_TRY(meet(exchange, meeting, own, all));
+  return all.empty() ? Status() : entering_.flush();
+}
+
+Status StepMeetings::meet(RankExchange& exchange, const RankMeeting& meeting,
+                          std::span<const std::byte> own, std::span<std::byte> all) const {
+  const std::span<const float> floats{reinterpret_cast<const float*>(own.data()),
+                                      own.size() / sizeof(float)};
+  const std::span<float> result{reinterpret_cast<float*>(all.data()), all.size() / sizeof(float)};
   switch (meeting.kind) {
     case MeetingKind::kSum:
-      HEARTH_TRY(exchange.sum(own, all));
-      break;
+      return exchange.sum(floats, result);
+    case MeetingKind::kSumOwn:
+      return exchange.sum_own(floats, meeting.rows, result);
+    case MeetingKind::kGather:
+      return exchange.gather(own, meeting.rows, meeting.x_width, all);
     case MeetingKind::kJoin:
-      HEARTH_TRY(exchange.join(own, meeting.rows, all));
-      break;
+      return exchange.join(floats, meeting.rows, result);
     case MeetingKind::kMerge:
-      HEARTH_TRY(exchange.merge(own, meeting.head_size, all));
       break;
   }
-  return all.empty() ? Status() : entering_.flush();
+  return exchange.merge(floats, meeting.head_size, result, meeting.on_last);
 }
 
 }  // namespace hearth

@@ -6,7 +6,9 @@
 // finished with it, because a rank waits for every segment but the last one of a step.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <span>
 
 #include "engine/model/model_config.h"
 #include "engine/model/rank_exchange.h"
@@ -35,6 +37,10 @@ class StepMeetings {
   Status meet(RankExchange& exchange, const RankMeeting& meeting);
 
  private:
+  // The same for what leaves, and what is to enter.
+  Status meet(RankExchange& exchange, const RankMeeting& meeting, std::span<const std::byte> own,
+              std::span<std::byte> all) const;
+
   Buffer leaving_, entering_;
   bool samples_ = false;  // this rank gets all ranks' logits
 };

@@ -26,13 +26,14 @@ std::vector<uint32_t> layer_signature(const ModelPlan& model, uint32_t layer) {
 }
 
 std::vector<Op> ops_of(const ModelPlan& model, const StepBucket& bucket,
-                       std::span<const uint32_t> layers) {
+                       std::span<const uint32_t> layers, bool divides_rows = false) {
   return step_program(
       {.config = model.config,
        .weights = model.shapes,
        .bucket = bucket,
        .layers = layers,
-       .emit_layer = [&](Builder& builder) { model.architecture->emit_layer(builder); }});
+       .emit_layer = [&](Builder& builder) { model.architecture->emit_layer(builder); },
+       .divides_rows = divides_rows});
 }
 
 }  // namespace
@@ -69,17 +70,17 @@ void StepPlanner::find_distinct_layers() {
 StepPlan StepPlanner::plan(const StepBucket& bucket, std::span<const uint32_t> layers) const {
   const ModelPlan& model = info_.model;
   const StepLimits& limits = info_.limits;
-  StepPlan plan =
-      fuse({.caps = info_.caps,
-            .weights = model.shapes,
-            .bucket = bucket,
-            .attention = step_attention_shape(model.config, limits.kv, bucket, limits.context),
-            .windows = windows_,
-            .vocabulary = model.config.vocabulary,
-            .matmul_scratch_bytes = info_.matmul_scratch_bytes,
-            .deterministic = limits.deterministic,
-            .fusion = info_.fusion},
-           ops_of(model, bucket, layers));
+  StepPlan plan = fuse(
+      {.caps = info_.caps,
+       .weights = model.shapes,
+       .bucket = bucket,
+       .attention = step_attention_shape(model.config, limits.kv, bucket, limits.context),
+       .windows = windows_,
+       .vocabulary = model.config.vocabulary,
+       .matmul_scratch_bytes = info_.matmul_scratch_bytes,
+       .deterministic = limits.deterministic,
+       .fusion = info_.fusion},
+      ops_of(model, bucket, layers, limits.divided_rows > 0 && bucket.rows >= limits.divided_rows));
   if (info_.edit) info_.edit(plan);
   return plan;
 }

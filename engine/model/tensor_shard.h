@@ -29,4 +29,10 @@ inline ShardRange shard_range(const TensorShard& shard, uint64_t total, uint64_t
   return {.first = first, .size = end - first};
 }
 
+// The rows of a step that a rank has where they are divided (program/row_division.h). All ranks
+// have some if there are at least as many rows.
+inline ShardRange own_rows(const TensorShard& shard, uint64_t rows) {
+  return shard_range(shard, rows, 1);
+}
+
 }  // namespace hearth

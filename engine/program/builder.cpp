@@ -35,8 +35,9 @@ void Builder::embed() {
   sum(Value::kHidden);
 }
 
-void Builder::sum(Value y) {
-  if (config_.shard.is_divided()) append(step_part::kRanks, SumOp{.y = y, .width = config_.width});
+void Builder::sum(Value y, bool adds) {
+  if (config_.shard.is_divided())
+    append(step_part::kRanks, SumOp{.y = y, .width = config_.width, .adds = adds});
 }
 
 void Builder::norm(Value y, Value x, WeightRole weight) {
@@ -52,18 +53,18 @@ void Builder::add(Value y, Value x) {
 }
 
 void Builder::product(Value y, Value x, WeightRole weight, std::optional<WeightRole> bias) {
-  append_product({.y = y, .x = x, .weight = name(weight)}, bias);
+  append_product({.y = y, .x = x, .weight = name(weight)}, bias, false);
 }
 
 void Builder::add_product(Value y, Value x, WeightRole weight, std::optional<WeightRole> bias) {
   const bool adds = config_.shard.is_first() || !has_divided_columns(weight);
-  append_product({.y = y, .x = x, .weight = name(weight), .adds = adds}, bias);
+  append_product({.y = y, .x = x, .weight = name(weight), .adds = adds}, bias, true);
 }
 
-void Builder::append_product(ProductOp op, std::optional<WeightRole> bias) {
+void Builder::append_product(ProductOp op, std::optional<WeightRole> bias, bool sum_adds) {
   if (bias) op.bias = name(*bias);
   append(product_part(op.weight.role), op);
-  if (has_divided_columns(op.weight.role)) sum(op.y);
+  if (has_divided_columns(op.weight.role)) sum(op.y, sum_adds);
 }
 
 void Builder::rope_kv(WeightRole qkv) {
@@ -118,7 +119,7 @@ void Builder::add_experts(Value y, Value x, Value routed) {
                              .activation = config_.limited_activation ? ExpertActivation::kLimited
                                                                       : ExpertActivation::kSilu,
                              .over_all = config_.weights_over_all}});
-  sum(y);
+  sum(y, true);
 }
 
 void Builder::logits(WeightRole weight) {

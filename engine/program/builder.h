@@ -54,9 +54,9 @@ class Builder {
   std::vector<Op> take() { return std::move(ops_); }
 
  private:
-  void append_product(ProductOp op, std::optional<WeightRole> bias);
-  // y = the sum of all ranks' y, if there are several
-  void sum(Value y);
+  void append_product(ProductOp op, std::optional<WeightRole> bias, bool sum_adds);
+  // y = the sum of all ranks' y, if there are several; `adds`: what y was before is part of it
+  void sum(Value y, bool adds = false);
   WeightName name(WeightRole role) const { return {role, layer_ == kNoLayer ? 0 : layer_}; }
 
   const ModelConfig& config_;

@@ -115,7 +115,12 @@ std::string formula(const PlannedClear& clear) {
 }
 
 std::string formula(const PlannedSum& sum) {
-  return fmt::format("{} = the sum of all ranks'", value_name(sum.op.y));
+  const std::string rows = sum.op.own_rows > 0 ? fmt::format(", {} rows", sum.op.own_rows) : "";
+  return fmt::format("{} = the sum of all ranks'{}", value_name(sum.op.y), rows);
+}
+
+std::string formula(const PlannedGather& gather) {
+  return fmt::format("{} = all ranks' rows", in_form(gather.op.y, gather.form));
 }
 
 std::string formula(const PlannedJoin& join) {
@@ -123,7 +128,8 @@ std::string formula(const PlannedJoin& join) {
 }
 
 std::string formula(const PlannedMerge& merge) {
-  return fmt::format("{} = all ranks' {} merged", value_name(merge.op.y), value_name(merge.op.x));
+  return fmt::format("{} = all ranks' {} merged{}", value_name(merge.op.y), value_name(merge.op.x),
+                     merge.op.on_last ? " on the last one" : "");
 }
 
 // Buffers of any size, for recording without a device.

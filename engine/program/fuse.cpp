@@ -144,6 +144,7 @@ class Planner {
 
   PlannedClear plan(const ClearOp& op, uint32_t) { return {.op = op}; }
   PlannedSum plan(const SumOp& op, uint32_t) { return {.op = op}; }
+  PlannedGather plan(const GatherOp& op, uint32_t) { return {.op = op}; }
   PlannedJoin plan(const JoinOp& op, uint32_t) { return {.op = op}; }
   PlannedMerge plan(const MergeOp& op, uint32_t) { return {.op = op}; }
 

@@ -177,11 +177,16 @@ void write_preferred_forms(const AttentionPlan& attention, PlannedOps& ops) {
     } else {
       continue;
     }
-    const std::vector<size_t> readers = readers_of(ops, i, value);
+    std::vector<size_t> readers = readers_of(ops, i, value);
+    // Rows that go to other ranks are read there as here.
+    PlannedGather* gather =
+        readers.size() == 1 ? ops[readers.front()].as<PlannedGather>() : nullptr;
+    if (gather != nullptr) readers = readers_of(ops, readers.front(), value);
     const RowForm form = preferred_form(ops, readers);
     if (form == RowForm::kFloats) continue;
     if (ops[i].as<PlannedAttention>() != nullptr && !can_write(attention, form)) continue;
     *written = form;
+    if (gather != nullptr) gather->form = form;
     for (const size_t reader : readers) ops[reader].as<PlannedProduct>()->form = form;
   }
 }

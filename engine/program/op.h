@@ -174,13 +174,23 @@ struct ClearOp {
   uint32_t width = 0;
 };
 
-// Ranks meet within a step (engine/ranks). No kernel does the next three: the step's
+// Ranks meet within a step (engine/ranks). No kernel does the next four: the step's
 // commands end before them, and go on after them.
 
-// y = the sum of all ranks' y, on all ranks.
+// y = the sum of all ranks' y, on all ranks. If the step's rows are divided (row_division.h), each
+// rank gets only the sum of its own rows, which are then the first rows of y.
 struct SumOp {
   Value y = Value::kHidden;
   uint32_t width = 0;
+  bool adds = false;      // the first rank's y includes what y was before
+  uint32_t own_rows = 0;  // 0: all rows
+};
+
+// y = the rows of all ranks one after the other, on all ranks; each comes with its own ones.
+struct GatherOp {
+  Value y = Value::kNormed;
+  uint32_t width = 0;
+  uint32_t own_rows = 0;
 };
 
 // y = the columns of all ranks' y side by side, on the rank that samples. The others end here.
@@ -189,10 +199,12 @@ struct JoinOp {
   uint32_t width = 0, joined_width = 0;  // of this rank, and of all together
 };
 
-// y = attention to the keys of all ranks, from all ranks' sums x, on all ranks.
+// y = attention to the keys of all ranks, from all ranks' sums x, on all ranks or only on the one
+// that samples, where the others end.
 struct MergeOp {
   Value y = Value::kAttended, x = Value::kAttentionSums;
   uint32_t heads = 0, head_size = 0;
+  bool on_last = false;
 };
 
 struct Op {
@@ -200,7 +212,7 @@ struct Op {
   uint32_t layer = 0;     // of the model, or kNoLayer
   uint32_t rows = 0;      // that it computes
   std::variant<EmbedOp, NormOp, AddOp, ProductOp, RopeKvOp, AttentionOp, ActivationOp, ExpertsOp,
-               PickOp, PoolOp, KeepOp, CompareOp, ClearOp, SumOp, JoinOp, MergeOp>
+               PickOp, PoolOp, KeepOp, CompareOp, ClearOp, SumOp, GatherOp, JoinOp, MergeOp>
       what;
 
   template <class T>

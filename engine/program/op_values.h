@@ -15,7 +15,7 @@ void visit_values(T& op, Read read, Write write) {
   if constexpr (requires { op.x; }) read(op.x);
   if constexpr (std::is_same_v<Kind, AttentionOp>) read(op.q);
   if constexpr (std::is_same_v<Kind, AddOp> || std::is_same_v<Kind, SumOp> ||
-                std::is_same_v<Kind, JoinOp>)
+                std::is_same_v<Kind, GatherOp> || std::is_same_v<Kind, JoinOp>)
     read(op.y);
   if constexpr (std::is_same_v<Kind, ExpertsOp>) {
     read(op.routed);

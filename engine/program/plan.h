@@ -144,6 +144,11 @@ struct PlannedSum {
   SumOp op;
 };
 
+struct PlannedGather {
+  GatherOp op;
+  RowForm form = RowForm::kFloats;
+};
+
 struct PlannedJoin {
   JoinOp op;
 };
@@ -157,7 +162,8 @@ struct PlannedOp {
   uint32_t layer = 0, rows = 0;
   std::variant<PlannedEmbed, PlannedNorm, PlannedAdd, PlannedProduct, PlannedRopeKv,
                PlannedAttention, PlannedActivation, PlannedExperts, PlannedPick, PlannedPool,
-               PlannedKeep, PlannedCompare, PlannedClear, PlannedSum, PlannedJoin, PlannedMerge>
+               PlannedKeep, PlannedCompare, PlannedClear, PlannedSum, PlannedGather, PlannedJoin,
+               PlannedMerge>
       what;
 
   template <class T>

@@ -259,6 +259,7 @@ class PlanRecorder {
   }
 
   Status record(const PlannedSum& sum) { return only_ranks(sum.op.y); }
+  Status record(const PlannedGather& gather) { return only_ranks(gather.op.y); }
   Status record(const PlannedJoin& join) { return only_ranks(join.op.y); }
   Status record(const PlannedMerge& merge) { return only_ranks(merge.op.y); }
   static Status only_ranks(Value y) {

@@ -1,9 +1,11 @@
 #include "engine/program/step_program.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "engine/model/step_layout.h"
 #include "engine/program/op_values.h"
+#include "engine/program/row_division.h"
 
 namespace hearth {
 namespace {
@@ -30,6 +32,12 @@ Op pick(const StepBucket& bucket, Op op, const PickOp& what) {
 // The index after the last attention, and after the merging of ranks' attention.
 size_t end_of_attention(const std::vector<Op>& ops) {
   return std::max(end_of_last<AttentionOp>(ops), end_of_last<MergeOp>(ops));
+}
+
+// Only the last rank goes on after the attention of the last layer.
+void merge_on_last(std::vector<Op>& ops) {
+  const size_t end = end_of_last<MergeOp>(ops);
+  if (end > 0) std::get<MergeOp>(ops[end - 1].what).on_last = true;
 }
 
 // After the last attention, only the wanted rows: the hidden state and attention's result move to
@@ -88,9 +96,7 @@ Op join_logits(const StepProgramInfo& info) {
           .what = JoinOp{.width = info.config.held_tokens, .joined_width = info.config.vocabulary}};
 }
 
-}  // namespace
-
-std::vector<Op> step_program(const StepProgramInfo& info) {
+std::vector<Op> whole_program(const StepProgramInfo& info) {
   const StepBucket& bucket = info.bucket;
   Builder builder(info.config, bucket.rows);
   if (info.config.has_input()) builder.embed();
@@ -110,9 +116,9 @@ std::vector<Op> step_program(const StepProgramInfo& info) {
     return ops;
   }
   if (!info.config.has_logits()) {
-    // Only the last rank uses the attention of the last layer; the others take part in its merge.
     std::vector<Op> ops = builder.take();
     ops.resize(end_of_attention(ops));
+    merge_on_last(ops);
     return ops;
   }
   builder.norm(Value::kNormed, Value::kHidden, WeightRole::kOutputNorm);
@@ -121,12 +127,23 @@ std::vector<Op> step_program(const StepProgramInfo& info) {
   if (bucket.logit_rows > 0)
     builder.logits(info.weights.has(output) ? output.role : WeightRole::kEmbedding);
   std::vector<Op> ops = builder.take();
+  merge_on_last(ops);
   if (picks_rows(bucket) && all_rows)
     pick_before_logits(info.config, bucket, ops);
   else if (picks_rows(bucket))
     pick_after_attention(info.config, bucket, ops);
   if (info.config.shard.is_divided() && bucket.logit_rows > 0) ops.push_back(join_logits(info));
   return ops;
+}
+
+}  // namespace
+
+std::vector<Op> step_program(const StepProgramInfo& info) {
+  std::vector<Op> ops = whole_program(info);
+  const TensorShard& shard = info.config.shard;
+  const bool divides = info.divides_rows && shard.is_divided() && info.bucket.rows >= shard.count &&
+                       can_divide_rows(ops);
+  return divides ? divide_rows(std::move(ops), shard, info.bucket.rows) : ops;
 }
 
 }  // namespace hearth

@@ -32,6 +32,8 @@ struct StepProgramInfo {
   std::span<const uint32_t> layers;
   // Emits one layer, which reads and writes Value::kHidden.
   std::function<void(Builder&)> emit_layer;
+  // Between sums, each rank has only its own rows (row_division.h), if the ops allow it.
+  bool divides_rows = false;
 };
 
 std::vector<Op> step_program(const StepProgramInfo& info);

@@ -7,22 +7,31 @@
 
 #include <fmt/format.h>
 
+#include "engine/ranks/row_division_cost.h"
+#include "engine/weights/half.h"
 #include "params/attention.h"
 
 namespace hearth {
 namespace {
 
-// Dividing a sum costs every rank a second message, and pays from this number of bytes on: 3 ranks
-// of one process added up 16 MiB in 50 to 61 ms instead of 66 to 80, 32 MiB in 85 to 90 instead of
-// 254 to 337, and 8 MiB no faster (two cores). Two ranks send as many bytes either way.
-constexpr size_t kLeastDividedBytes = 16 << 20;
-constexpr uint32_t kLeastDividingRanks = 3;
-
-// The part of rows that a rank adds up.
 template <class T>
-std::span<T> part_of(std::span<T> rows, uint32_t rank, uint32_t ranks) {
-  const size_t begin = rows.size() * rank / ranks;
-  return rows.subspan(begin, rows.size() * (rank + 1) / ranks - begin);
+std::span<T> part(std::span<T> all, const ShardRange& range) {
+  return all.subspan(range.first, range.size);
+}
+
+// Copies numbers, each as a float or a half on either side, as the sizes say.
+void copy_numbers(std::span<const std::byte> from, std::span<std::byte> to) {
+  if (from.size() == to.size()) {
+    std::ranges::copy(from, to.begin());
+  } else if (from.size() < to.size()) {
+    const auto* const halves = reinterpret_cast<const uint16_t*>(from.data());
+    auto* const floats = reinterpret_cast<float*>(to.data());
+    for (size_t i = 0; i < to.size() / sizeof(float); ++i) floats[i] = half_to_float(halves[i]);
+  } else {
+    const auto* const floats = reinterpret_cast<const float*>(from.data());
+    auto* const halves = reinterpret_cast<uint16_t*>(to.data());
+    for (size_t i = 0; i < to.size() / sizeof(uint16_t); ++i) halves[i] = float_to_half(floats[i]);
+  }
 }
 
 }  // namespace
@@ -36,24 +45,28 @@ Result<RowsMessage> LinkExchange::receive(uint32_t rank) {
   return rows;
 }
 
-Status LinkExchange::share(std::span<const float> own, bool divided) {
-  const auto part = [&](uint32_t rank) {
-    return divided ? part_of(own, rank, link_.ranks()) : own;
+Status LinkExchange::share(std::span<const float> own, std::optional<uint64_t> unit) {
+  const auto part_for = [&](uint32_t rank) {
+    return unit ? part(own, part_of(own.size(), rank, *unit)) : own;
   };
   ++number_;
   for (uint32_t rank = 0; rank < link_.ranks(); ++rank)
     if (rank != link_.rank())
-      HEARTH_TRY(link_.send(rank, Channel::kSums, write_rows({.step = number_}, {}, part(rank))));
-  const std::span<const float> own_part = part(link_.rank());
+      HEARTH_TRY(
+          link_.send(rank, Channel::kSums, write_rows({.step = number_}, {}, part_for(rank))));
+  return receive_sources(part_for(link_.rank()));
+}
+
+Status LinkExchange::receive_sources(std::span<const float> own) {
   messages_.resize(link_.ranks());
-  sources_.assign(link_.ranks(), own_part);
+  sources_.assign(link_.ranks(), own);
   for (uint32_t rank = 0; rank < link_.ranks(); ++rank) {
     if (rank == link_.rank()) continue;
     HEARTH_ASSIGN(messages_[rank], receive(rank));
     sources_[rank] = messages_[rank].rows;
-    if (sources_[rank].size() != own_part.size())
+    if (sources_[rank].size() != own.size())
       return Error{ErrorKind::kInternal, fmt::format("rank {} has {} numbers instead of {}", rank,
-                                                     sources_[rank].size(), own_part.size())};
+                                                     sources_[rank].size(), own.size())};
   }
   return {};
 }
@@ -73,15 +86,14 @@ void LinkExchange::add_up(std::span<float> total) const {
 }
 
 Status LinkExchange::sum(std::span<const float> own, std::span<float> total) {
-  if (link_.ranks() >= kLeastDividingRanks && own.size_bytes() >= kLeastDividedBytes)
-    return divided_sum(own, total);
+  if (divides_adding(link_.ranks(), own.size_bytes())) return divided_sum(own, total);
   HEARTH_TRY(share(own));
   add_up(total);
   return {};
 }
 
 Status LinkExchange::divided_sum(std::span<const float> own, std::span<float> total) {
-  HEARTH_TRY(share(own, true));
+  HEARTH_TRY(share(own, 1));
   part_.resize(sources_[0].size());
   add_up(part_);
   ++number_;
@@ -95,11 +107,43 @@ Status LinkExchange::divided_sum(std::span<const float> own, std::span<float> to
       HEARTH_ASSIGN(message, receive(rank));
       sums = message.rows;
     }
-    const std::span<float> place = part_of(total, rank, link_.ranks());
+    const std::span<float> place = part(total, part_of(total.size(), rank, 1));
     if (sums.size() != place.size())
       return Error{ErrorKind::kInternal, fmt::format("rank {} has {} sums instead of {}", rank,
                                                      sums.size(), place.size())};
     std::ranges::copy(sums, place.begin());
+  }
+  return {};
+}
+
+Status LinkExchange::sum_own(std::span<const float> own, uint32_t rows, std::span<float> total) {
+  HEARTH_TRY(share(own, own.size() / rows));
+  add_up(total);
+  return {};
+}
+
+Status LinkExchange::gather(std::span<const std::byte> own, uint32_t rows, uint32_t width,
+                            std::span<std::byte> all) {
+  ++number_;
+  const std::span<const float> message{reinterpret_cast<const float*>(own.data()),
+                                       own.size() / sizeof(float)};
+  for (uint32_t rank = 0; rank < link_.ranks(); ++rank)
+    if (rank != link_.rank())
+      HEARTH_TRY(link_.send(rank, Channel::kSums, write_rows({.step = number_}, {}, message)));
+  const size_t row_bytes = all.size() / rows;
+  for (uint32_t rank = 0; rank < link_.ranks(); ++rank) {
+    RowsMessage received;
+    std::span<const std::byte> source = own;
+    if (rank != link_.rank()) {
+      HEARTH_ASSIGN(received, receive(rank));
+      source = std::as_bytes(received.rows);
+    }
+    const ShardRange range = own_rows({.index = rank, .count = link_.ranks()}, rows);
+    const uint64_t numbers = range.size * width;
+    if (source.size() != numbers * sizeof(float) && source.size() != numbers * sizeof(uint16_t))
+      return Error{ErrorKind::kInternal, fmt::format("rank {} has {} bytes for {} rows", rank,
+                                                     source.size(), range.size)};
+    copy_numbers(source, all.subspan(range.first * row_bytes, range.size * row_bytes));
   }
   return {};
 }
@@ -128,8 +172,16 @@ Status LinkExchange::join(std::span<const float> own, uint32_t rows, std::span<f
   return Error{ErrorKind::kInternal, "the ranks' columns do not add up"};
 }
 
-Status LinkExchange::merge(std::span<const float> own, uint32_t head_size, std::span<float> all) {
-  HEARTH_TRY(share(own));
+Status LinkExchange::merge(std::span<const float> own, uint32_t head_size, std::span<float> all,
+                           bool on_last) {
+  if (on_last) {
+    ++number_;
+    if (link_.rank() != last_rank())
+      return link_.send(last_rank(), Channel::kSums, write_rows({.step = number_}, {}, own));
+    HEARTH_TRY(receive_sources(own));
+  } else {
+    HEARTH_TRY(share(own));
+  }
   const size_t stride = head_size + params::kAttentionStats, heads = own.size() / stride;
   shares_.resize(sources_.size());
   for (size_t head = 0; head < heads; ++head) {
@@ -178,7 +230,8 @@ void LinkExchange::give_up(const Error& error) {
   // If the link has failed, the others know.
   for (uint32_t rank = 0; rank < link_.ranks(); ++rank)
     if (rank != link_.rank())
-      static_cast<void>(link_.send(rank, Channel::kSums, write_rows({.step = number_}, error, {})).ok());
+      static_cast<void>(
+          link_.send(rank, Channel::kSums, write_rows({.step = number_}, error, {})).ok());
 }
 
 }  // namespace hearth

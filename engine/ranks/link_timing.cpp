@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <chrono>
 
+#include "params/attention.h"
+
 namespace hearth {
 
 Result<std::vector<LinkTiming>> time_link(Link& link, const std::vector<uint64_t>& sizes,
@@ -51,8 +53,10 @@ SplitCost split_cost(const std::vector<LinkTiming>& timings, const SplitSizes& s
   };
   // In a sum, both ranks send at the same time.
   const double message = rows_of(sizes.width);
+  const double merge = rows_of(sizes.heads * (sizes.head_size + params::kAttentionStats));
   return {.pipeline_seconds = message,
-          .tensor_seconds = (1 + 2.0 * sizes.layers) * message + rows_of(sizes.vocabulary / 2.0)};
+          .tensor_seconds = (1 + 2.0 * sizes.layers) * message + rows_of(sizes.vocabulary / 2.0),
+          .sequence_seconds = sizes.layers * merge};
 }
 
 }  // namespace hearth

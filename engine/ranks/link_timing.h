@@ -29,14 +29,18 @@ double message_seconds(const std::vector<LinkTiming>& timings, double bytes);
 struct SplitCost {
   double pipeline_seconds = 0;  // the hidden rows, once
   double tensor_seconds = 0;    // a sum of the embedding, two sums per layer, half of the logits
+  double sequence_seconds = 0;  // a merge per layer
   // A pipeline of two halves the time of a step whose parts overlap; a tensor split halves all of
   // it. So each pays once a step takes longer than twice what it adds.
   double pipeline_pays_above() const { return 2 * 2 * pipeline_seconds; }  // two parts cross
   double tensor_pays_above() const { return 2 * tensor_seconds; }
+  // By sequence, only attention to the KV cache takes half of its time: this is what it must take.
+  double sequence_pays_above() const { return 2 * sequence_seconds; }
 };
 struct SplitSizes {
   uint32_t rows = 1;  // sequences in the step
   uint32_t width = 0, layers = 0, vocabulary = 0;
+  uint32_t heads = 0, head_size = 0;
 };
 SplitCost split_cost(const std::vector<LinkTiming>& timings, const SplitSizes& sizes);
 

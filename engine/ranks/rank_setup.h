@@ -24,15 +24,18 @@ struct RankOffer {
   std::array<uint8_t, 16> device_uuid = {};  // of the card
 };
 
-// Rank 0 to a rank: how much room is there, or, with `load`, begin.
+// Rank 0 to a rank: how much room is there, or, with `load`, begin, or, with `echoes`, take part in
+// timing the link (link_timing.h).
 struct RankTask {
   LayerRange held;
   TensorShard shard;
   BlockDeal deal;
-  uint32_t context = 0;      // 0: the model's own
-  uint32_t kv_blocks = 0;    // 0: as many as are useful and fit
-  uint32_t swap_blocks = 0;  // if `load`
+  uint32_t context = 0;       // 0: the model's own
+  uint32_t kv_blocks = 0;     // 0: as many as are useful and fit
+  uint32_t swap_blocks = 0;   // if `load`
+  uint32_t divided_rows = 0;  // if `load`; StepLimits::divided_rows
   bool load = false;
+  bool echoes = false;
 };
 
 // A rank to rank 0, for a task.

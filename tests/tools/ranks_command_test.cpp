@@ -62,7 +62,9 @@ TEST(RanksCommand, TheSameTokensOnTwoRanksOfOneProcess) {
 
 TEST(RanksCommand, TheSameTokensUnderMpirunByTensor) {
   if (const std::string reason = no_mpi(); !reason.empty()) GTEST_SKIP() << reason;
-  EXPECT_EQ(run_on(mpirun(2), {"--split", "tensor"})["ids"], run_on({}, {})["ids"]);
+  const RankReport alone = run_on({}, {});
+  EXPECT_EQ(run_on(mpirun(2), {"--split", "tensor"})["ids"], alone["ids"]);
+  EXPECT_EQ(run_on(mpirun(2), {"--split", "tensor", "--divide-rows", "1"})["ids"], alone["ids"]);
 }
 
 TEST(RanksCommand, TheSameTokensUnderMpirunBySequence) {
@@ -161,6 +163,10 @@ TEST(RanksCommand, RefusesWhatItCannotDivideByName) {
               HasSubstr("--layers and --split sequence cannot be combined"));
   EXPECT_THAT(error_of({"--devices", "0,0", "--split", "rows"}),
               HasSubstr("use layers, tensor or sequence"));
+  EXPECT_THAT(error_of({"--devices", "0,0", "--divide-rows", "64"}),
+              HasSubstr("--divide-rows needs --split tensor"));
+  EXPECT_THAT(error_of({"--devices", "0,0", "--split", "tensor", "--divide-rows", "many"}),
+              HasSubstr("use auto or a number of tokens"));
   EXPECT_THAT(error_of({"--devices", "0,,0"}), HasSubstr("commas between them"));
   EXPECT_THAT(error_of({"--devices", "0,0", "-d", "0"}), HasSubstr("cannot be combined"));
   EXPECT_THAT(error_of({"--layers", "2,2"}), HasSubstr("--layers needs --devices or mpirun"));
@@ -177,6 +183,7 @@ TEST(RanksCommand, BenchTimesTheLink) {
   EXPECT_GE(timed["messages"].size(), 3u);
   EXPECT_GT(timed["splits"][0]["tensor_pays_above_seconds"].get<double>(),
             timed["splits"][0]["pipeline_pays_above_seconds"].get<double>());
+  EXPECT_GT(timed["splits"][0]["sequence_pays_above_seconds"].get<double>(), 0);
 }
 
 TEST(RanksCommand, BenchComparesRanksWithOneDevice) {

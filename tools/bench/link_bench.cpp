@@ -37,7 +37,9 @@ SplitCost decode_split_cost(const std::vector<LinkTiming>& timings, const ModelC
   return split_cost(timings, {.rows = rows,
                               .width = config.width,
                               .layers = config.layers,
-                              .vocabulary = config.vocabulary});
+                              .vocabulary = config.vocabulary,
+                              .heads = config.heads,
+                              .head_size = config.head_size});
 }
 
 }  // namespace
@@ -55,8 +57,10 @@ Status bench_link(const ModelConfig& config, bool json) {
       result["splits"].push_back({{"rows", rows},
                                   {"pipeline_seconds", cost.pipeline_seconds},
                                   {"tensor_seconds", cost.tensor_seconds},
+                                  {"sequence_seconds", cost.sequence_seconds},
                                   {"pipeline_pays_above_seconds", cost.pipeline_pays_above()},
-                                  {"tensor_pays_above_seconds", cost.tensor_pays_above()}});
+                                  {"tensor_pays_above_seconds", cost.tensor_pays_above()},
+                                  {"sequence_pays_above_seconds", cost.sequence_pays_above()}});
     }
     fmt::print("{}\n", result.dump());
     return {};
@@ -66,23 +70,25 @@ Status bench_link(const ModelConfig& config, bool json) {
     fmt::print("   {:>9} {:>9.1f} us\n", format_bytes(timing.bytes), timing.seconds * 1e6);
   fmt::print(
       "added to a decode step of this model ({} layers, width {}), and how long the step must "
-      "take on one\ndevice for two equal devices to be faster:\n",
+      "take on one\ndevice for two equal devices to be faster; by sequence, how long its attention "
+      "to the KV cache must take:\n",
       config.layers, config.width);
-  fmt::print("   {:>9} {:>22} {:>22}\n", "sequences", "by layers, pays above",
-             "by tensor, pays above");
+  fmt::print("   {:>9} {:>22} {:>22} {:>24}\n", "sequences", "by layers, pays above",
+             "by tensor, pays above", "by sequence, pays above");
   for (const uint32_t rows : kLinkRows) {
     const SplitCost cost = decode_split_cost(timings, config, rows);
     const auto both = [](double added, double pays) {
       return fmt::format("{:.2f} ms, {:.2f} ms", added * 1e3, pays * 1e3);
     };
-    fmt::print("   {:>9} {:>22} {:>22}\n", rows,
+    fmt::print("   {:>9} {:>22} {:>22} {:>24}\n", rows,
                both(cost.pipeline_seconds, cost.pipeline_pays_above()),
-               both(cost.tensor_seconds, cost.tensor_pays_above()));
+               both(cost.tensor_seconds, cost.tensor_pays_above()),
+               both(cost.sequence_seconds, cost.sequence_pays_above()));
   }
   fmt::print(
       "Copies to and from the devices come on top; ranks of one process share memory instead of "
       "sending rows. A model that\nfits on one device is fastest there; --split layers is for one "
-      "that does not.\n");
+      "that does not, --split sequence for\ncontexts that do not.\n");
   return {};
 }
 

@@ -53,7 +53,7 @@ struct ModelOptionsGroup {
   const Option *swap_ = nullptr, *draft_max_ = nullptr, *draft_min_p_ = nullptr;
   std::string speculate_ = "off";
   bool may_have_ranks_ = false;
-  std::string devices_, layers_, split_ = "layers";
+  std::string devices_, layers_, split_ = "layers", divided_rows_ = "auto";
   bool policy_taken_ = false;
 };
 

@@ -1,4 +1,4 @@
-// Reads the values of --devices and --layers.
+// Reads the values of the options of ranks.
 #pragma once
 
 #include <string>
@@ -13,5 +13,6 @@ void read_ranks(const std::string& devices, const std::string& layers, RankOptio
 std::string problem_with_devices(const std::string& devices);
 std::string problem_with_layers(const std::string& layers);
 std::string problem_with_split(const std::string& split);
+std::string problem_with_divided_rows(const std::string& rows);
 
 }  // namespace hearth

@@ -46,6 +46,14 @@ std::string problem_with_split(const std::string& split) {
   return "use layers, tensor or sequence";
 }
 
+std::string problem_with_divided_rows(const std::string& rows) {
+  if (rows == "auto") return {};
+  if (!rows.empty() && rows.size() <= 6 &&
+      rows.find_first_not_of("0123456789") == std::string::npos)
+    return {};
+  return "use auto or a number of tokens, 0 for never";
+}
+
 void read_ranks(const std::string& devices, const std::string& layers, RankOptions& ranks) {
   ranks.devices = list_items(devices);
   ranks.layers.clear();
@@ -73,6 +81,12 @@ void ModelOptionsGroup::declare_ranks(Options& options) {
            "Parts of a large step that ranks run at the same time; 0 chooses")
       .range(0, 64)
       .advanced();
+  options
+      .add("--divide-rows N", &divided_rows_,
+           "With --split tensor, steps of at least N tokens divide norms over the ranks; 0 never, "
+           "auto measures")
+      .check(problem_with_divided_rows)
+      .advanced();
 }
 
 bool ModelOptionsGroup::is_other_rank() const { return may_have_ranks_ && mpi_rank() > 0; }
@@ -86,6 +100,11 @@ Status ModelOptionsGroup::add_ranks(SessionOptions& options) const {
     if (const char* here = std::getenv("OMPI_COMM_WORLD_LOCAL_SIZE"))
       options.ranks.ranks_here = static_cast<uint32_t>(std::strtoul(here, nullptr, 10));
   }
+  if (divided_rows_ != "auto" && options.ranks.split != RankSplit::kTensor)
+    return invalid("--divide-rows needs --split tensor");
+  if (divided_rows_ != "auto")
+    options.ranks.divided_rows =
+        static_cast<uint32_t>(std::strtoul(divided_rows_.c_str(), nullptr, 10));
   if (!layers_.empty() && !options.ranks.several())
     return invalid("--layers needs --devices or mpirun");
   if (!layers_.empty() && options.ranks.split != RankSplit::kLayers)

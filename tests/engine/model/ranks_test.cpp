@@ -1,20 +1,14 @@
 // A model whose layers are divided over devices: logits to the last bit, ids under everything that
 // the engine does, memory per rank. The ranks here share one device.
-#include <cstdlib>
-
 #include "engine/open_model_file.h"
 #include "engine/session.h"
 #include "tests/support/golden.h"
 #include "tests/support/gpu.h"
-#include "tests/support/stand_in_engine.h"
+#include "tests/support/rank_models.h"
 #include "tests/support/tiny_model.h"
 
 namespace hearth::testing {
 namespace {
-
-std::filesystem::path tiny_model_path() {
-  return std::filesystem::path(HEARTH_SOURCE_DIR) / "models" / "default" / "hearth-tiny-Q8_0.gguf";
-}
 
 struct SplitCase {
   std::filesystem::path model;
@@ -83,19 +77,11 @@ class RanksTest : public GpuTest {
 };
 
 StepBatch rank_step(uint32_t begin, uint32_t tokens, uint32_t vocabulary) {
-  StepBatch batch;
-  for (uint32_t sequence = 0; sequence < 3; ++sequence) {
-    std::vector<uint32_t> ids;
-    for (uint32_t i = begin; i < begin + tokens; ++i)
-      ids.push_back((7 * i + 31 * sequence + 3) % vocabulary);
-    batch.add_sequence(begin, ids, std::vector<uint32_t>{2 * sequence, 2 * sequence + 1});
-    batch.sample(batch.rows() - 1, {});
-  }
-  return batch;
+  return ranks_step(begin, tokens, vocabulary, kRanksTables);
 }
 
 TEST_F(RanksTest, LogitsAreTheSameToTheLastBit) {
-  const std::vector<SplitCase> cases{{tiny_model_path(), {}},
+  const std::vector<SplitCase> cases{{ranks_model_path(), {}},
                                      {golden_models_folder() / "llama", {1, 1}},
                                      {golden_models_folder() / "gemma2", {1, 2}},
                                      {golden_models_folder() / "gemma3", {4, 1, 2}},
@@ -136,7 +122,7 @@ TEST_F(RanksTest, RowsInSharedMemoryGiveTheSameLogits) {
 }
 
 TEST_F(RanksTest, EachRankHasItsShareOfWeightsAndKv) {
-  ASSERT_ASSIGN(const auto file, ModelFile::open(tiny_model_path()));
+  ASSERT_ASSIGN(const auto file, ModelFile::open(ranks_model_path()));
   ASSERT_ASSIGN(const ModelPlan whole, plan_model(*file));
   const uint32_t layers = whole.config.layers;
   ASSERT_GE(layers, 2u);
@@ -169,7 +155,7 @@ TEST_F(RanksTest, EachRankHasItsShareOfWeightsAndKv) {
 }
 
 TEST_F(RanksTest, AStepMustBringTheRowsThatEnter) {
-  ASSERT_ASSIGN(const auto file, ModelFile::open(tiny_model_path()));
+  ASSERT_ASSIGN(const auto file, ModelFile::open(ranks_model_path()));
   ASSERT_ASSIGN(const ModelPlan plan, plan_model(*file));
   ASSERT_ASSIGN(Chain split, open_chain(*file, {1, plan.config.layers - 1}));
   const StepBatch batch = rank_step(0, 2, 100);
@@ -177,66 +163,24 @@ TEST_F(RanksTest, AStepMustBringTheRowsThatEnter) {
   EXPECT_FALSE(split.runners[0]->submit(batch).ok());  // logits of a rank without the last layer
 }
 
-// All that sessions do with ranks, on a real model.
-std::vector<std::vector<TokenId>> session_ids(SessionOptions options) {
-  auto file = ModelFile::open(tiny_model_path());
-  EXPECT_TRUE(file.ok());
-  auto session = Session::open(std::move(*file), options);
-  EXPECT_TRUE(session.ok()) << session.error().message;
-  if (!session.ok()) return {};
-  std::vector<TokenStream> streams;
-  for (uint32_t i = 0; i < 6; ++i) {
-    GenerationRequest request;
-    request.prompt = {1};
-    for (uint32_t j = 0; j < 4 + 7 * i; ++j)
-      request.prompt.push_back(3 + (i % 2 * 5 + j * 11) % 200);
-    request.max_tokens = 14;
-    request.sampling.temperature = i % 2 == 0 ? 0.0f : 0.8f;
-    request.sampling.seed = i;
-    if (i % 3 == 1) request.sampling.repetition_penalty = 1.2f;
-    if (i == 4) request.biases = {{.token = 5, .bias = 2.0f}};
-    auto submitted = (*session)->engine().submit_n(request, i == 3 ? 2 : 1);
-    EXPECT_TRUE(submitted.ok());
-    if (!submitted.ok()) return {};
-    for (TokenStream& stream : *submitted) streams.push_back(std::move(stream));
-  }
-  std::vector<std::vector<TokenId>> ids;
-  for (TokenStream& stream : streams) {
-    ids.push_back(read_ids(stream));
-    EXPECT_EQ(stream.end().reason, FinishReason::kLength) << stream.end().message;
-  }
-  return ids;
-}
-
 TEST_F(RanksTest, SessionsGenerateTheSameTokensOnTwoAndThreeRanks) {
-  const char* name = std::getenv("HEARTH_TEST_DEVICE");
-  const std::string own = name == nullptr ? "0" : name;
-  SessionOptions options{.context = 64,
-                         .max_sequences = 4,
-                         .max_step_tokens = 24,
-                         .kv_blocks = 9,
-                         .swap_bytes = 1 << 20,
-                         .deterministic = true};
-  options.policy.preemption = Preemption::kSwap;
-  options.device = own;
-  const auto expected = session_ids(options);
+  SessionOptions options = ranks_session_options(RankSplit::kLayers);
+  const auto expected = ranks_session_ids(options);
   ASSERT_EQ(expected.size(), 7u);
   for (const uint32_t ranks : {2u, 3u}) {
     SCOPED_TRACE(std::to_string(ranks) + " ranks");
-    SessionOptions split = options;
-    split.ranks.devices.assign(ranks, own);
-    EXPECT_EQ(session_ids(split), expected);
+    SessionOptions split = on_ranks(options, ranks);
+    EXPECT_EQ(ranks_session_ids(split), expected);
     split.ranks.parts = ranks;
-    EXPECT_EQ(session_ids(split), expected) << "in parts";
+    EXPECT_EQ(ranks_session_ids(split), expected) << "in parts";
   }
   options.speculation = {.method = SpeculationMethod::kNgram};
-  options.ranks.devices.assign(2, own);
-  EXPECT_EQ(session_ids(options), expected) << "with speculation";
+  EXPECT_EQ(ranks_session_ids(on_ranks(options, 2)), expected) << "with speculation";
 }
 
 TEST_F(RanksTest, ASessionSaysWhyRanksCannotStart) {
   const auto error_of = [](const SessionOptions& options) {
-    auto file = ModelFile::open(tiny_model_path());
+    auto file = ModelFile::open(ranks_model_path());
     const auto session = Session::open(std::move(*file), options);
     return session.ok() ? std::string() : session.error().message;
   };

@@ -1,107 +1,57 @@
 // A model whose layers are divided over ranks: logits, ids under everything that the engine does,
 // memory per rank, and what cannot be divided. The ranks here share one device.
-#include <cstdlib>
-#include <thread>
-
 #include <gmock/gmock.h>
 
-#include "engine/ranks/in_process_link.h"
-#include "engine/ranks/link_exchange.h"
 #include "engine/session.h"
 #include "tests/support/compare.h"
 #include "tests/support/golden.h"
 #include "tests/support/gpu.h"
 #include "tests/support/made_model.h"
-#include "tests/support/stand_in_engine.h"
+#include "tests/support/rank_models.h"
 
 namespace hearth::testing {
 namespace {
 
 using ::testing::HasSubstr;
 
-std::filesystem::path sharded_model_path() {
-  return std::filesystem::path(HEARTH_SOURCE_DIR) / "models" / "default" / "hearth-tiny-Q8_0.gguf";
-}
-
-// The runners of all ranks, each with its share of every layer; or of one that has everything.
-class ShardedModel {
- public:
-  static Result<std::unique_ptr<ShardedModel>> open(Device& device, PipelineStore& pipelines,
-                                                    const ModelFile& file, uint32_t ranks) {
-    auto sharded = std::make_unique<ShardedModel>();
-    sharded->links_ = make_in_process_links(ranks);
-    for (uint32_t rank = 0; rank < ranks; ++rank) {
-      StepRunnerOptions options{.limits = {.rows = 32,
-                                           .sequences = 4,
-                                           .logit_rows = 32,
-                                           .context = 64,
-                                           .deterministic = true},
-                                .slots = 4,
-                                .kv_blocks = 16};
-      sharded->exchanges_.push_back(std::make_unique<LinkExchange>(*sharded->links_[rank]));
-      options.exchange = sharded->exchanges_.back().get();
-      HEARTH_ASSIGN(auto model, Model::load(device, file,
-                                            {.context = options.limits.context,
-                                             .shard = {.index = rank, .count = ranks}}));
-      HEARTH_ASSIGN(auto runner, StepRunner::create(device, pipelines, *model, options));
-      sharded->models_.push_back(std::move(model));
-      sharded->runners_.push_back(std::move(runner));
-    }
-    return sharded;
-  }
-
-  // Runs a step on all ranks and returns what the last one has.
-  Result<std::vector<float>> logits(const StepBatch& batch) {
-    std::vector<Status> ended(runners_.size());
-    std::vector<std::thread> threads;
-    for (size_t rank = 0; rank < runners_.size(); ++rank)
-      threads.emplace_back([&, rank] { ended[rank] = run(rank, batch); });
-    for (std::thread& thread : threads) thread.join();
-    for (const Status& status : ended) HEARTH_TRY(status);
-    return runners_.back()->read_logits(static_cast<uint32_t>(batch.logit_rows.size()));
-  }
-
- private:
-  Status run(size_t rank, const StepBatch& batch) {
-    const Result<StepTicket> ticket = runners_[rank]->submit(batch);
-    if (!ticket.ok()) {
-      exchanges_[rank]->give_up(ticket.error());
-      return ticket.error();
-    }
-    HEARTH_TRY(runners_[rank]->wait(*ticket));
-    return {};
-  }
-
-  std::vector<std::unique_ptr<Link>> links_;
-  std::vector<std::unique_ptr<LinkExchange>> exchanges_;
-  std::vector<std::unique_ptr<Model>> models_;
-  std::vector<std::unique_ptr<StepRunner>> runners_;
+struct ShardedOptions {
+  uint32_t ranks = 1;
+  uint32_t divided_rows = 0;  // StepLimits::divided_rows
 };
 
+Result<std::unique_ptr<MeetingRanks>> open_sharded(Device& device, PipelineStore& pipelines,
+                                                   const ModelFile& file,
+                                                   const ShardedOptions& wanted) {
+  return MeetingRanks::open(
+      device, pipelines, file, wanted.ranks,
+      {.limits = {.rows = 32,
+                  .sequences = 4,
+                  .logit_rows = 32,
+                  .context = 64,
+                  .deterministic = true,
+                  .divided_rows = wanted.divided_rows},
+       .slots = 4,
+       .kv_blocks = 16},
+      [&](uint32_t rank) { return ModelOptions{.shard = {.index = rank, .count = wanted.ranks}}; });
+}
+
 StepBatch sharded_step(uint32_t begin, uint32_t tokens, uint32_t vocabulary, bool sampled = true) {
-  StepBatch batch;
-  for (uint32_t sequence = 0; sequence < 3; ++sequence) {
-    std::vector<uint32_t> ids;
-    for (uint32_t i = begin; i < begin + tokens; ++i)
-      ids.push_back((7 * i + 31 * sequence + 3) % vocabulary);
-    batch.add_sequence(begin, ids, std::vector<uint32_t>{2 * sequence, 2 * sequence + 1});
-    if (sampled) batch.sample(batch.rows() - 1, {});
-  }
-  return batch;
+  return ranks_step(begin, tokens, vocabulary, kRanksTables,
+                    sampled ? std::vector<uint32_t>{0} : std::vector<uint32_t>{});
 }
 
 class TensorRanksTest : public GpuTest {
  protected:
-  void expect_close_logits(const std::filesystem::path& path, uint32_t ranks) {
+  void expect_close_logits(const std::filesystem::path& path, const ShardedOptions& options) {
     SCOPED_TRACE(path.filename().string());
     ASSERT_ASSIGN(const auto file, ModelFile::open(path));
-    expect_close_logits(*file, ranks);
+    expect_close_logits(*file, options);
   }
 
-  void expect_close_logits(const ModelFile& file, uint32_t ranks) {
-    SCOPED_TRACE(std::to_string(ranks) + " ranks");
-    ASSERT_ASSIGN(const auto whole, ShardedModel::open(device(), pipelines(), file, 1));
-    ASSERT_ASSIGN(const auto sharded, ShardedModel::open(device(), pipelines(), file, ranks));
+  void expect_close_logits(const ModelFile& file, const ShardedOptions& options) {
+    SCOPED_TRACE(std::to_string(options.ranks) + " ranks");
+    ASSERT_ASSIGN(const auto whole, open_sharded(device(), pipelines(), file, {}));
+    ASSERT_ASSIGN(const auto sharded, open_sharded(device(), pipelines(), file, options));
     ASSERT_ASSIGN(const ModelPlan plan, plan_model(file));
     const uint32_t vocabulary = plan.config.vocabulary;
     // A prompt, more of it, some of it without logits, and decodes.
@@ -117,15 +67,64 @@ class TensorRanksTest : public GpuTest {
   }
 };
 
+constexpr const char* kArchitectures[] = {"llama",  "qwen2",   "qwen3",    "phi3_long", "gemma2",
+                                          "gemma3", "mixtral", "qwen3moe", "gpt_oss"};
+
 TEST_F(TensorRanksTest, LogitsOfTwoRanksAreThoseOfOneDevice) {
-  expect_close_logits(sharded_model_path(), 2);
-  for (const char* name : {"llama", "qwen2", "qwen3", "phi3_long", "gemma2", "gemma3", "mixtral",
-                           "qwen3moe", "gpt_oss"})
-    expect_close_logits(golden_models_folder() / name, 2);
+  expect_close_logits(ranks_model_path(), {.ranks = 2});
+  for (const char* name : kArchitectures)
+    expect_close_logits(golden_models_folder() / name, {.ranks = 2});
 }
 
 TEST_F(TensorRanksTest, FourKvHeadsOnThreeRanks) {
-  expect_close_logits(golden_models_folder() / "phi3_long", 3);
+  expect_close_logits(golden_models_folder() / "phi3_long", {.ranks = 3});
+}
+
+// Every rank norms only its own rows, of prompts and of decode steps.
+TEST_F(TensorRanksTest, DividedRowsGiveTheSameLogits) {
+  for (const char* name : kArchitectures)
+    expect_close_logits(golden_models_folder() / name, {.ranks = 2, .divided_rows = 1});
+}
+
+// 27, 6 and 3 rows on three ranks, and 9, which is not a multiple of two.
+TEST_F(TensorRanksTest, DividedRowsOnThreeRanks) {
+  expect_close_logits(golden_models_folder() / "phi3_long", {.ranks = 3, .divided_rows = 1});
+}
+
+// Steps of one row, and of two on three ranks, which no rank may be left without.
+TEST_F(TensorRanksTest, FewerRowsThanRanksAreNotDivided) {
+  ASSERT_ASSIGN(const auto file, ModelFile::open(golden_models_folder() / "phi3_long"));
+  ASSERT_ASSIGN(const auto whole, open_sharded(device(), pipelines(), *file, {}));
+  ASSERT_ASSIGN(const auto sharded,
+                open_sharded(device(), pipelines(), *file, {.ranks = 3, .divided_rows = 1}));
+  ASSERT_ASSIGN(const ModelPlan plan, plan_model(*file));
+  uint32_t begin = 0;
+  for (const uint32_t tokens : {5u, 1u, 2u, 3u, 1u}) {
+    const StepBatch batch =
+        ranks_step(begin, tokens, plan.config.vocabulary, {kRanksTables.front()});
+    ASSERT_ASSIGN(const std::vector<float> expected, whole->logits(batch));
+    ASSERT_ASSIGN(const std::vector<float> logits, sharded->logits(batch));
+    EXPECT_LT(nmse(logits, std::vector<double>(expected.begin(), expected.end())), 1e-6)
+        << tokens << " tokens at " << begin;
+    begin += tokens;
+  }
+}
+
+// Pooling needs all rows after the final norm, with logits and without.
+TEST_F(TensorRanksTest, DividedRowsArePooledTogether) {
+  ASSERT_ASSIGN(const auto file, ModelFile::open(golden_models_folder() / "qwen3"));
+  ASSERT_ASSIGN(const auto whole, open_sharded(device(), pipelines(), *file, {}));
+  ASSERT_ASSIGN(const auto sharded,
+                open_sharded(device(), pipelines(), *file, {.ranks = 2, .divided_rows = 1}));
+  ASSERT_ASSIGN(const ModelPlan plan, plan_model(*file));
+  for (const bool sampled : {true, false}) {
+    StepBatch batch = sharded_step(0, 7, plan.config.vocabulary, sampled);
+    batch.pool(3, 15);
+    ASSERT_ASSIGN(const std::vector<float> expected, whole->pooled(batch));
+    ASSERT_ASSIGN(const std::vector<float> pooled, sharded->pooled(batch));
+    ASSERT_FALSE(expected.empty());
+    EXPECT_LT(nmse(pooled, std::vector<double>(expected.begin(), expected.end())), 1e-6);
+  }
 }
 
 // Columns are cut between blocks, and biases are added once.
@@ -146,7 +145,8 @@ TEST_F(TensorRanksTest, QuantizedWeightsAndExpertsAreCutBetweenBlocks) {
       return tensor.find("ffn_gate_inp") == std::string::npos ? format : WeightFormat::kF32;
     };
     ASSERT_ASSIGN(const auto file, MadeModel::random(info));
-    expect_close_logits(*file, 2);
+    expect_close_logits(*file, {.ranks = 2});
+    expect_close_logits(*file, {.ranks = 2, .divided_rows = 1});
   }
 }
 
@@ -157,7 +157,7 @@ TEST_F(TensorRanksTest, AShareNeedsTheOtherRanks) {
 }
 
 TEST_F(TensorRanksTest, WhatIsLoadedIsWhatWasPlanned) {
-  ASSERT_ASSIGN(const auto file, ModelFile::open(sharded_model_path()));
+  ASSERT_ASSIGN(const auto file, ModelFile::open(ranks_model_path()));
   for (uint32_t rank = 0; rank < 2; ++rank) {
     const TensorShard shard{.index = rank, .count = 2};
     ASSERT_ASSIGN(const ModelPlan plan, plan_model(*file, {}, shard));
@@ -166,66 +166,31 @@ TEST_F(TensorRanksTest, WhatIsLoadedIsWhatWasPlanned) {
   }
 }
 
-SessionOptions sharded_session_options() {
-  const char* name = std::getenv("HEARTH_TEST_DEVICE");
-  SessionOptions options{.context = 64,
-                         .max_sequences = 4,
-                         .max_step_tokens = 24,
-                         .kv_blocks = 9,
-                         .swap_bytes = 1 << 20,
-                         .deterministic = true};
-  options.policy.preemption = Preemption::kSwap;
-  options.device = name == nullptr ? "0" : name;
-  options.ranks.split = RankSplit::kTensor;
-  return options;
-}
-
-// Requests that preempt each other, share prefixes, fork and have biases and penalties.
-std::vector<std::vector<TokenId>> sharded_ids(const SessionOptions& options) {
-  auto file = ModelFile::open(sharded_model_path());
-  EXPECT_TRUE(file.ok());
-  auto session = Session::open(std::move(*file), options);
-  EXPECT_TRUE(session.ok()) << session.error().message;
-  if (!session.ok()) return {};
-  std::vector<TokenStream> streams;
-  for (uint32_t i = 0; i < 6; ++i) {
-    GenerationRequest request;
-    request.prompt = {1};
-    for (uint32_t j = 0; j < 4 + 7 * i; ++j)
-      request.prompt.push_back(3 + (i % 2 * 5 + j * 11) % 200);
-    request.max_tokens = 14;
-    request.sampling.temperature = i % 2 == 0 ? 0.0f : 0.8f;
-    request.sampling.seed = i;
-    if (i % 3 == 1) request.sampling.repetition_penalty = 1.2f;
-    if (i == 4) request.biases = {{.token = 5, .bias = 2.0f}};
-    auto submitted = (*session)->engine().submit_n(request, i == 3 ? 2 : 1);
-    EXPECT_TRUE(submitted.ok());
-    if (!submitted.ok()) return {};
-    for (TokenStream& stream : *submitted) streams.push_back(std::move(stream));
-  }
-  std::vector<std::vector<TokenId>> ids;
-  for (TokenStream& stream : streams) {
-    ids.push_back(read_ids(stream));
-    EXPECT_EQ(stream.end().reason, FinishReason::kLength) << stream.end().message;
-  }
-  return ids;
-}
-
 TEST_F(TensorRanksTest, SessionsGenerateTheSameTokens) {
-  SessionOptions options = sharded_session_options();
-  const auto expected = sharded_ids(options);
+  const SessionOptions options = ranks_session_options(RankSplit::kTensor);
+  const auto expected = ranks_session_ids(options);
   ASSERT_EQ(expected.size(), 7u);
-  options.ranks.devices.assign(2, options.device);
-  EXPECT_EQ(sharded_ids(options), expected);
-  options.policy.preemption = Preemption::kRecompute;
-  options.speculation = {.method = SpeculationMethod::kNgram};
-  EXPECT_EQ(sharded_ids(options), expected) << "with speculation, and without swaps";
+  for (const std::optional<uint32_t> divided_rows : {std::optional<uint32_t>(), {1}}) {
+    SCOPED_TRACE(divided_rows ? "divided rows" : "whole rows");
+    SessionOptions sharded = on_ranks(options, 2);
+    sharded.ranks.divided_rows = divided_rows;
+    EXPECT_EQ(ranks_session_ids(sharded), expected);
+    sharded.policy.preemption = Preemption::kRecompute;
+    sharded.speculation = {.method = SpeculationMethod::kNgram};
+    EXPECT_EQ(ranks_session_ids(sharded), expected) << "with speculation, and without swaps";
+  }
+}
+
+// A session that is not deterministic measures the link first.
+TEST_F(TensorRanksTest, ASessionMeasuresWhetherToDivideRows) {
+  SessionOptions options = on_ranks(ranks_session_options(RankSplit::kTensor), 2);
+  options.deterministic = false;
+  EXPECT_EQ(ranks_session_ids(options).size(), 7u);
 }
 
 TEST_F(TensorRanksTest, ASessionSaysWhatCannotBeDivided) {
-  SessionOptions options = sharded_session_options();
-  options.ranks.devices.assign(40, options.device);
-  auto file = ModelFile::open(sharded_model_path());
+  const SessionOptions options = on_ranks(ranks_session_options(RankSplit::kTensor), 40);
+  auto file = ModelFile::open(ranks_model_path());
   ASSERT_TRUE(file.ok());
   const auto session = Session::open(std::move(*file), options);
   ASSERT_FALSE(session.ok());

@@ -24,9 +24,13 @@ class PlannedModel {
     return planned;
   }
 
-  StepPlan plan(const DeviceCaps& caps, const StepBucket& bucket, bool fusion = true) const {
-    const StepLimits limits{
-        .rows = 2048, .sequences = 64, .logit_rows = 64, .context = model_.config.context};
+  StepPlan plan(const DeviceCaps& caps, const StepBucket& bucket, bool fusion = true,
+                uint32_t divided_rows = 0) const {
+    const StepLimits limits{.rows = 2048,
+                            .sequences = 64,
+                            .logit_rows = 64,
+                            .context = model_.config.context,
+                            .divided_rows = divided_rows};
     const ActivationSizes sizes = activation_sizes(caps, model_.config, model_.matmuls, limits);
     const StepPlanner planner({.caps = caps,
                                .model = model_,

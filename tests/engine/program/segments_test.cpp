@@ -5,20 +5,21 @@
 #include <gtest/gtest.h>
 
 #include "engine/program/describe.h"
+#include "engine/program/row_division.h"
 #include "tests/engine/program/planned_model.h"
 
 namespace hearth::testing {
 namespace {
 
 StepPlan plan_of_share(const std::string& architecture, uint32_t rank, const StepBucket& bucket,
-                       uint32_t ranks = 2) {
+                       uint32_t ranks = 2, uint32_t divided_rows = 0) {
   MadeModelInfo info = small_model(architecture);
   info.layers = 3;
   info.heads = 8;
   info.kv_heads = 4;
   auto model = PlannedModel::create(info, {.index = rank, .count = ranks});
   EXPECT_TRUE(model.ok()) << model.error().message;
-  return (*model)->plan(find_device_profile("h200").value(), bucket);
+  return (*model)->plan(find_device_profile("h200").value(), bucket, true, divided_rows);
 }
 
 size_t meetings_of(const StepPlan& plan) { return cut_at_meetings(plan).size() - 1; }
@@ -88,6 +89,82 @@ TEST(Segments, NoFusionCrossesAMeeting) {
     }
 }
 
+// Norms and adds run on a rank's own rows.
+TEST(Segments, DividedRowsAreGatheredWhereAllAreNeeded) {
+  const StepBucket bucket = step_of(2, 64);
+  for (const std::string architecture : {"llama", "gemma2", "phi3", "qwen3moe", "gpt-oss"})
+    for (const uint32_t rank : {0u, 1u, 2u}) {
+      SCOPED_TRACE(architecture);
+      const StepPlan plan = plan_of_share(architecture, rank, bucket, 3, 1);
+      const uint32_t own = own_rows({.index = rank, .count = 3}, bucket.rows).size;
+      std::vector<Value> gathered;
+      size_t own_sums = 0, sums = 0;
+      for (const PlanSegment& segment : cut_at_meetings(plan)) {
+        if (!segment.meeting) continue;
+        const RankMeeting& meeting = *segment.meeting;
+        sums += meeting.kind == MeetingKind::kSum;
+        own_sums += meeting.kind == MeetingKind::kSumOwn;
+        if (meeting.kind == MeetingKind::kGather) gathered.push_back(meeting.y);
+        if (meeting.own_rows > 0) {
+          EXPECT_EQ(meeting.own_rows, own);
+        }
+      }
+      // The embedding's sum and those of two layers; the last layer's are of wanted rows alone.
+      EXPECT_EQ(own_sums, 5u);
+      EXPECT_EQ(sums, 2u);
+      // Before each product that reads normed rows, and where wanted rows are picked.
+      EXPECT_EQ(gathered, (std::vector<Value>{Value::kNormed, Value::kNormed, Value::kNormed,
+                                              Value::kNormed, Value::kNormed, Value::kHidden}));
+      for (const PlannedOp& op : plan.ops)
+        if (const auto* norm = op.as<PlannedNorm>(); norm != nullptr && op.rows != 2) {
+          EXPECT_EQ(norm->shape.rows, own);
+        }
+    }
+}
+
+TEST(Segments, AllRowsAreOfSomeRank) {
+  for (const uint32_t ranks : {2u, 3u, 7u})
+    for (const uint32_t rows : {7u, 8u, 100u}) {
+      uint64_t next = 0;
+      for (uint32_t rank = 0; rank < ranks; ++rank) {
+        const ShardRange range = own_rows({.index = rank, .count = ranks}, rows);
+        EXPECT_EQ(range.first, next);
+        EXPECT_GT(range.size, 0u);
+        next += range.size;
+      }
+      EXPECT_EQ(next, rows);
+    }
+}
+
+// Normed rows cross the link in the form that the products read.
+TEST(Segments, GatheredRowsAreHalvesIfProductsReadThem) {
+  size_t halves = 0, floats = 0;
+  for (const PlanSegment& segment :
+       cut_at_meetings(plan_of_share("llama", 0, step_of(2, 64), 2, 1))) {
+    if (!segment.meeting || segment.meeting->kind != MeetingKind::kGather) continue;
+    const bool half = segment.meeting->form == RowForm::kHalves;
+    EXPECT_EQ(half, segment.meeting->y == Value::kNormed);
+    (half ? halves : floats) += 1;
+  }
+  EXPECT_EQ(halves, 5u);
+  EXPECT_EQ(floats, 1u);
+}
+
+// What follows a sum must be known, or ranks would add what is not theirs.
+TEST(Segments, UnknownOpsAreNotDivided) {
+  const Op sum{.rows = 8, .what = SumOp{.y = Value::kHidden, .width = 4, .adds = true}};
+  const Op product{.rows = 8, .what = ProductOp{.y = Value::kHidden, .x = Value::kMlp}};
+  const Op norm{.rows = 8, .what = NormOp{.width = 4}};
+  EXPECT_TRUE(can_divide_rows(std::vector{product, sum, norm}));
+  EXPECT_FALSE(can_divide_rows(std::vector{product, sum, product}));  // parallel branches
+  EXPECT_FALSE(can_divide_rows(std::vector{norm, sum, norm}));
+  Op projects = product;
+  projects.what = ProductOp{.y = Value::kProjected, .x = Value::kMlp};
+  EXPECT_FALSE(can_divide_rows(std::vector{projects, product, sum, norm}));
+  const Op clear{.rows = 8, .what = ClearOp{.width = 4}};
+  EXPECT_FALSE(can_divide_rows(std::vector{clear, product, sum, norm}));
+}
+
 StepPlan plan_of_dealt(const std::string& architecture, uint32_t rank, const StepBucket& bucket) {
   MadeModelInfo info = small_model(architecture);
   info.layers = 3;
@@ -109,6 +186,7 @@ TEST(Segments, RanksThatShareKvBlocksMeetOncePerLayer) {
         for (size_t i = 0; i < 3; ++i) {
           const RankMeeting& meeting = *segments[i].meeting;
           EXPECT_EQ(meeting.kind, MeetingKind::kMerge);
+          EXPECT_EQ(meeting.on_last, i == 2);
           EXPECT_EQ(meeting.rows, bucket.rows);
           EXPECT_EQ(meeting.x_width * meeting.head_size, meeting.y_width * (meeting.head_size + 4));
           // A kernel's only form for this is floats, and rope writes to blocks that are here.

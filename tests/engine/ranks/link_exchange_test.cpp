@@ -2,11 +2,13 @@
 
 #include <cmath>
 #include <functional>
+#include <span>
 #include <thread>
 
 #include <gtest/gtest.h>
 
 #include "engine/ranks/in_process_link.h"
+#include "engine/weights/half.h"
 #include "params/attention.h"
 
 namespace hearth::testing {
@@ -51,6 +53,58 @@ TEST(LinkExchange, TheSumOfManyRowsIsDividedOverTheRanks) {
       for (size_t i = 0; i < size; ++i)
         ASSERT_EQ(total[i], i % 1000 == 0 ? 4 * static_cast<float>(i) : 2.0f) << i;
     }
+  });
+}
+
+// 5 rows of 2: rank 0 has one, the others have two each.
+TEST(LinkExchange, EachRankGetsTheSumOfItsOwnRows) {
+  on_ranks(3, [](uint32_t rank, LinkExchange& exchange) {
+    std::vector<float> own(10);
+    for (size_t i = 0; i < own.size(); ++i) own[i] = static_cast<float>(i * 10 + rank);
+    std::vector<float> total(rank == 0 ? 2 : 4);
+    for (int repetition = 0; repetition < 2; ++repetition) {
+      ASSERT_TRUE(exchange.sum_own(own, 5, total).ok());
+      const size_t first = rank == 0 ? 0 : rank == 1 ? 2 : 6;
+      for (size_t i = 0; i < total.size(); ++i)
+        EXPECT_EQ(total[i], static_cast<float>((first + i) * 30 + 3)) << "rank " << rank;
+    }
+  });
+}
+
+// Rank 1's products read f16, those of the others f32.
+TEST(LinkExchange, GathersRowsInTheFormThatEachRankReads) {
+  on_ranks(3, [](uint32_t rank, LinkExchange& exchange) {
+    const std::vector<size_t> firsts{0, 2, 6, 10};
+    std::vector<float> floats;
+    for (size_t i = firsts[rank]; i < firsts[rank + 1]; ++i)
+      floats.push_back(static_cast<float>(i) + 0.5f);
+    std::vector<uint16_t> halves;
+    for (const float value : floats) halves.push_back(float_to_half(value));
+    std::vector<float> all_floats(10);
+    std::vector<uint16_t> all_halves(10);
+    if (rank == 1) {
+      ASSERT_TRUE(exchange
+                      .gather(std::as_bytes(std::span(halves)), 5, 2,
+                              std::as_writable_bytes(std::span(all_halves)))
+                      .ok());
+      for (size_t i = 0; i < 10; ++i) all_floats[i] = half_to_float(all_halves[i]);
+    } else {
+      ASSERT_TRUE(exchange
+                      .gather(std::as_bytes(std::span(floats)), 5, 2,
+                              std::as_writable_bytes(std::span(all_floats)))
+                      .ok());
+    }
+    for (size_t i = 0; i < 10; ++i) EXPECT_EQ(all_floats[i], static_cast<float>(i) + 0.5f) << i;
+  });
+}
+
+TEST(LinkExchange, GatheredRowsOfTheWrongSizeAreAnError) {
+  on_ranks(2, [](uint32_t rank, LinkExchange& exchange) {
+    const std::vector<float> own(rank == 0 ? 4 : 5);
+    std::vector<float> all(8);
+    EXPECT_FALSE(
+        exchange.gather(std::as_bytes(std::span(own)), 4, 2, std::as_writable_bytes(std::span(all)))
+            .ok());
   });
 }
 
@@ -116,6 +170,23 @@ TEST(LinkExchange, MergesAttentionToTheKeysOfAllRanks) {
         }
       }
     });
+}
+
+// The others go on at once, and get nothing.
+TEST(LinkExchange, TheLastRankAloneMerges) {
+  on_ranks(3, [](uint32_t rank, LinkExchange& exchange) {
+    const std::vector<float> sums = sums_of({{static_cast<float>(rank), {1.0f + rank, 2}}});
+    std::vector<float> together(2), alone(rank == 2 ? 2 : 0), total(2);
+    for (int repetition = 0; repetition < 2; ++repetition) {
+      ASSERT_TRUE(exchange.merge(sums, 2, together).ok());
+      ASSERT_TRUE(exchange.merge(sums, 2, alone, true).ok());
+      if (rank == 2) {
+        EXPECT_EQ(alone, together);
+      }
+      ASSERT_TRUE(exchange.sum(std::vector<float>(2, 1.0f), total).ok());
+      EXPECT_EQ(total, std::vector<float>(2, 3.0f));
+    }
+  });
 }
 
 TEST(LinkExchange, BlocksGoFromRankToRank) {

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "engine/ranks/in_process_link.h"
+#include "params/attention.h"
 
 namespace hearth::testing {
 namespace {
@@ -35,6 +36,15 @@ TEST(LinkTiming, ASumAfterEveryHalfLayerCostsMuchMoreThanOneHop) {
   EXPECT_DOUBLE_EQ(cost.pipeline_seconds, 50e-6);
   EXPECT_DOUBLE_EQ(cost.tensor_seconds, 66 * 50e-6);  // and the embedding's, and the logits
   EXPECT_DOUBLE_EQ(cost.tensor_pays_above(), 132 * 50e-6);
+}
+
+// Each head has its result and what merging needs.
+TEST(LinkTiming, ASequenceSplitMergesAttentionOncePerLayer) {
+  const std::vector<LinkTiming> timings{{0, 0}, {1 << 20, 1 << 20}};  // a second per byte
+  const SplitCost cost =
+      split_cost(timings, {.rows = 3, .width = 64, .layers = 5, .heads = 4, .head_size = 32});
+  EXPECT_DOUBLE_EQ(cost.sequence_seconds, 5 * 3 * 4 * (32 + params::kAttentionStats) * 4.0);
+  EXPECT_DOUBLE_EQ(cost.sequence_pays_above(), 2 * cost.sequence_seconds);
 }
 
 }  // namespace
