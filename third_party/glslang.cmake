@@ -51,21 +51,20 @@ hearth_check_shader_tool(HEARTH_SPIRV_VAL "SPIRV-Tools v([0-9.]+)" ${minimum_spi
 set(private "${HEARTH_DEPS_DIR}/tools/usr")
 file(GLOB private_libraries "${private}/lib/*-linux-gnu*")
 hearth_find_header(HEARTH_GLSLANG_INCLUDE glslang/build_info.h "${private}/include")
-if(NOT HEARTH_GLSLANG_INCLUDE)
-  message(FATAL_ERROR "The library of glslang is not installed. Run tools/setup, or install the "
-    "package glslang-dev.")
-endif()
 set(libraries "")
 foreach(part SPIRV glslang MachineIndependent GenericCodeGen OSDependent
     glslang-default-resource-limits SPIRV-Tools-opt SPIRV-Tools)
-  string(TOUPPER "HEARTH_LIBRARY_${part}" library)
-  hearth_find_library(${library} ${part} ${private_libraries})
-  if(${library})
-    list(APPEND libraries "${${library}}")
+  hearth_find_library(HEARTH_${part}_LIBRARY ${part} ${private_libraries})
+  if(HEARTH_${part}_LIBRARY)
+    list(APPEND libraries "${HEARTH_${part}_LIBRARY}")
   endif()
 endforeach()
+if(NOT (HEARTH_GLSLANG_INCLUDE AND HEARTH_glslang_LIBRARY AND HEARTH_SPIRV-Tools_LIBRARY))
+  message(FATAL_ERROR "The libraries of glslang and SPIRV-Tools are not installed. Run tools/setup, "
+    "or install the packages glslang-dev and spirv-tools.")
+endif()
 
-# The program finds out what the library can compile, so they must be of the same release.
+# The command finds out which features there are, and the library compiles what needs them.
 file(STRINGS "${HEARTH_GLSLANG_INCLUDE}/glslang/build_info.h" version
   REGEX "define GLSLANG_VERSION_(MAJOR|MINOR|PATCH) ")
 string(REGEX MATCHALL "[0-9]+" version "${version}")
@@ -76,15 +75,16 @@ if(NOT version VERSION_EQUAL HEARTH_GLSLANG_VERSION)
     "that they match.")
 endif()
 
-# The private prefix's libraries are newer than the system's C library, so that their own, which is
-# there as well, is linked and used.
+# The private prefix's libraries want a newer C library than the system has, so they are linked, and
+# run, with the one that is beside them.
+set(loader "")
+set(use_loader "")
 if(HEARTH_GLSLANG_INCLUDE STREQUAL "${private}/include")
-  file(GLOB loader "${private_libraries}/ld-linux*.so.[0-9]")
+  file(GLOB loader "${private_libraries}/ld-linux*.so.[0-9]" "${private_libraries}/ld64.so.[0-9]")
+  set(use_loader "LINKER:--dynamic-linker,${loader}")
   foreach(name libstdc++.so.6 libgcc_s.so.1 libm.so.6 libc.so.6)
     list(APPEND libraries "${private_libraries}/${name}")
   endforeach()
-  list(APPEND libraries "${loader}")
-  set(use_loader "LINKER:--dynamic-linker,${loader}")
 endif()
-hearth_define(glslang INCLUDE "${HEARTH_GLSLANG_INCLUDE}" LIBRARIES ${libraries})
+hearth_define(glslang INCLUDE "${HEARTH_GLSLANG_INCLUDE}" LIBRARIES ${libraries} ${loader})
 target_link_options(hearth_glslang INTERFACE ${use_loader})
