@@ -1,5 +1,5 @@
 # The shader compiler: hearth::glslang, the libraries of glslang and SPIRV-Tools, which compile the
-# kernels; and three programs that come with them, as cache variables:
+# kernels if HEARTH_GLSLANG_LIBRARY; and three programs that come with them, as cache variables:
 #   HEARTH_GLSLANG  HEARTH_SPIRV_VAL  HEARTH_SPIRV_DIS
 # They are searched in CMAKE_PREFIX_PATH, then in the private prefix's bin, then in PATH. glslang
 # 13 and SPIRV-Tools 2023.3 are the first that support cooperative matrices; older ones would
@@ -59,21 +59,25 @@ foreach(part SPIRV glslang MachineIndependent GenericCodeGen OSDependent
     list(APPEND libraries "${HEARTH_${part}_LIBRARY}")
   endif()
 endforeach()
-if(NOT (HEARTH_GLSLANG_INCLUDE AND HEARTH_glslang_LIBRARY AND HEARTH_SPIRV-Tools_LIBRARY))
-  message(FATAL_ERROR "The libraries of glslang and SPIRV-Tools are not installed. Run tools/setup, "
-    "or install the packages glslang-dev and spirv-tools.")
-endif()
 
-# The command finds out which features there are, and the library compiles what needs them.
-file(STRINGS "${HEARTH_GLSLANG_INCLUDE}/glslang/build_info.h" version
-  REGEX "define GLSLANG_VERSION_(MAJOR|MINOR|PATCH) ")
-string(REGEX MATCHALL "[0-9]+" version "${version}")
-list(JOIN version "." version)
-if(NOT version VERSION_EQUAL HEARTH_GLSLANG_VERSION)
-  message(FATAL_ERROR "${HEARTH_GLSLANG} is ${HEARTH_GLSLANG_VERSION}, but the library's headers in "
-    "${HEARTH_GLSLANG_INCLUDE} are of ${version}. Set HEARTH_GLSLANG or HEARTH_GLSLANG_INCLUDE so "
-    "that they match.")
+# The command finds out which features there are, and the library compiles what needs them. Without a
+# library of the command's release, the command compiles every kernel, which takes longer.
+set(version "none")
+if(HEARTH_GLSLANG_INCLUDE AND HEARTH_glslang_LIBRARY AND HEARTH_SPIRV-Tools_LIBRARY)
+  file(STRINGS "${HEARTH_GLSLANG_INCLUDE}/glslang/build_info.h" version
+    REGEX "define GLSLANG_VERSION_(MAJOR|MINOR|PATCH) ")
+  string(REGEX MATCHALL "[0-9]+" version "${version}")
+  list(JOIN version "." version)
 endif()
+if(NOT version STREQUAL HEARTH_GLSLANG_VERSION)
+  message(STATUS "third_party: glslang's library: ${version}, so kernels are compiled one by one; the "
+    "packages glslang-dev and spirv-tools of the command's release make this quicker")
+  set(HEARTH_GLSLANG_LIBRARY OFF CACHE INTERNAL "Whether the library compiles the kernels")
+  add_library(hearth_glslang INTERFACE)
+  add_library(hearth::glslang ALIAS hearth_glslang)
+  return()
+endif()
+set(HEARTH_GLSLANG_LIBRARY ON CACHE INTERNAL "Whether the library compiles the kernels")
 
 # The private prefix's libraries want a newer C library than the system has, so they are linked, and
 # run, with the one that is beside them.
