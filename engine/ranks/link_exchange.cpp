@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 #include <optional>
 #include <utility>
 
@@ -22,7 +23,7 @@ std::span<T> part(std::span<T> all, const ShardRange& range) {
 // Copies numbers, each as a float or a half on either side, as the sizes say.
 void copy_numbers(std::span<const std::byte> from, std::span<std::byte> to) {
   if (from.size() == to.size()) {
-    std::ranges::copy(from, to.begin());
+    std::memcpy(to.data(), from.data(), to.size());
   } else if (from.size() < to.size()) {
     const auto* const halves = reinterpret_cast<const uint16_t*>(from.data());
     auto* const floats = reinterpret_cast<float*>(to.data());

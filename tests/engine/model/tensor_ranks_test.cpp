@@ -1,5 +1,7 @@
 // A model whose layers are divided over ranks: logits, ids under everything that the engine does,
 // memory per rank, and what cannot be divided. The ranks here share one device.
+#include <atomic>
+
 #include <gmock/gmock.h>
 
 #include "engine/session.h"
@@ -17,6 +19,8 @@ using ::testing::HasSubstr;
 struct ShardedOptions {
   uint32_t ranks = 1;
   uint32_t divided_rows = 0;  // StepLimits::divided_rows
+  bool deterministic = true;
+  const StepPlanning* planning = nullptr;
 };
 
 Result<std::unique_ptr<MeetingRanks>> open_sharded(Device& device, PipelineStore& pipelines,
@@ -28,10 +32,11 @@ Result<std::unique_ptr<MeetingRanks>> open_sharded(Device& device, PipelineStore
                   .sequences = 4,
                   .logit_rows = 32,
                   .context = 64,
-                  .deterministic = true,
+                  .deterministic = wanted.deterministic,
                   .divided_rows = wanted.divided_rows},
        .slots = 4,
-       .kv_blocks = 16},
+       .kv_blocks = 16,
+       .planning = wanted.planning},
       [&](uint32_t rank) { return ModelOptions{.shard = {.index = rank, .count = wanted.ranks}}; });
 }
 
@@ -50,7 +55,9 @@ class TensorRanksTest : public GpuTest {
 
   void expect_close_logits(const ModelFile& file, const ShardedOptions& options) {
     SCOPED_TRACE(std::to_string(options.ranks) + " ranks");
-    ASSERT_ASSIGN(const auto whole, open_sharded(device(), pipelines(), file, {}));
+    ASSERT_ASSIGN(const auto whole, open_sharded(device(), pipelines(), file,
+                                                 {.deterministic = options.deterministic,
+                                                  .planning = options.planning}));
     ASSERT_ASSIGN(const auto sharded, open_sharded(device(), pipelines(), file, options));
     ASSERT_ASSIGN(const ModelPlan plan, plan_model(file));
     const uint32_t vocabulary = plan.config.vocabulary;
@@ -89,6 +96,30 @@ TEST_F(TensorRanksTest, DividedRowsGiveTheSameLogits) {
 // 27, 6 and 3 rows on three ranks, and 9, which is not a multiple of two.
 TEST_F(TensorRanksTest, DividedRowsOnThreeRanks) {
   expect_close_logits(golden_models_folder() / "phi3_long", {.ranks = 3, .divided_rows = 1});
+}
+
+// Matrix units read f16, and so normed rows cross as f16. They are not deterministic.
+TEST_F(TensorRanksTest, DividedRowsCrossAsTheProductsReadThem) {
+  StepPlanning planning{.caps = device().caps()};
+  if (!planning.caps->features.coopmat) GTEST_SKIP() << "no matrix units";
+  planning.caps->type = DeviceType::kDiscrete;
+  planning.caps->limits.multiprocessors = 8;
+  std::atomic<int> halves = 0;  // plans are made on the threads of all ranks
+  planning.edit = [&](StepPlan& plan) {
+    for (const PlannedOp& op : plan.ops)
+      if (const auto* gather = op.as<PlannedGather>()) halves += gather->form == RowForm::kHalves;
+  };
+  ASSERT_ASSIGN(const auto file, MadeModel::random(small_model("llama")));
+  ShardedOptions options{.deterministic = false, .planning = &planning};
+  ASSERT_ASSIGN(const auto whole, open_sharded(device(), pipelines(), *file, options));
+  options.ranks = 2;
+  options.divided_rows = 1;
+  ASSERT_ASSIGN(const auto sharded, open_sharded(device(), pipelines(), *file, options));
+  const StepBatch batch = sharded_step(0, 9, 160);  // its kernels take long to compile: one step
+  ASSERT_ASSIGN(const std::vector<float> expected, whole->logits(batch));
+  ASSERT_ASSIGN(const std::vector<float> logits, sharded->logits(batch));
+  EXPECT_LT(nmse(logits, std::vector<double>(expected.begin(), expected.end())), 1e-6);
+  EXPECT_GT(halves, 0);
 }
 
 // Steps of one row, and of two on three ranks, which no rank may be left without.
