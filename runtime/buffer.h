@@ -29,7 +29,8 @@ inline constexpr size_t kMemoryIntents = 5;
 // A range of a Buffer. The Buffer must outlive the slice.
 //
 // A slice that leaves its buffer is a mistake of the program, so making one fails an assert. In
-// builds without asserts no such slice reaches the GPU: CommandRecorder and Transfer return an error.
+// builds without asserts no such slice reaches the GPU: CommandRecorder and Transfer return an
+// error.
 struct BufferSlice;
 
 class Buffer {

@@ -122,15 +122,15 @@ void CommandRecorder::barrier(uint32_t after, uint32_t before) {
 }
 
 bool CommandRecorder::check(std::span<const Access> accesses, std::string_view label) {
-  const auto outside = std::ranges::find_if(
-      accesses, [](const Access& access) { return !access.slice.is_valid(); });
+  const auto outside =
+      std::ranges::find_if(accesses, [](const Access& access) { return !access.slice.is_valid(); });
   if (outside == accesses.end()) return true;
   const BufferSlice& slice = outside->slice;
   if (status_.ok())
-    status_ = Error{ErrorKind::kInternal,
-                    fmt::format("'{}' was given {} bytes at offset {} of a buffer of {}", label,
-                                slice.bytes, slice.offset,
-                                slice.buffer != nullptr ? slice.buffer->bytes() : 0)};
+    status_ = Error{
+        ErrorKind::kInternal,
+        fmt::format("'{}' was given {} bytes at offset {} of a buffer of {}", label, slice.bytes,
+                    slice.offset, slice.buffer != nullptr ? slice.buffer->bytes() : 0)};
   return false;
 }
 

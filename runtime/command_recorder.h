@@ -101,7 +101,8 @@ class CommandRecorder {
  public:
   static Result<CommandRecorder> begin(Device& device, const RecorderOptions& options = {});
   // Records nothing: for finding out what a recording would ask of a PipelineCollector, and whether
-  // its slices are within their buffers. It must not be finished. Dispatches are added to `log`, if there is one (dispatch_log.h).
+  // its slices are within their buffers. It must not be finished. Dispatches are added to `log`, if
+  // there is one (dispatch_log.h).
   static CommandRecorder dry(std::vector<LoggedDispatch>* log = nullptr) {
     CommandRecorder recorder(nullptr, {});
     recorder.log_ = log;

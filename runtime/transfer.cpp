@@ -17,10 +17,11 @@ namespace {
 // How many bytes are copied often follows from a file, and mapped memory is written directly.
 Status check(const BufferSlice& slice, uint64_t host_bytes) {
   if (slice.is_valid() && slice.bytes == host_bytes) return {};
-  return Error{ErrorKind::kInternal,
-               fmt::format("cannot copy {} bytes to or from {} bytes at offset {} of a buffer of {}",
-                           host_bytes, slice.bytes, slice.offset,
-                           slice.buffer != nullptr ? slice.buffer->bytes() : 0)};
+  return Error{
+      ErrorKind::kInternal,
+      fmt::format("cannot copy {} bytes to or from {} bytes at offset {} of a buffer of {}",
+                  host_bytes, slice.bytes, slice.offset,
+                  slice.buffer != nullptr ? slice.buffer->bytes() : 0)};
 }
 
 }  // namespace

@@ -33,8 +33,8 @@ class Transfer {
   Transfer(const Transfer&) = delete;
   Transfer& operator=(const Transfer&) = delete;
 
-  // `source` may be reused when this returns; `to` is complete after finish(). Fails if it is not as
-  // large as `to`. REQUIRES: the GPU does not use `to` in the meantime.
+  // `source` may be reused when this returns; `to` is complete after finish(). Fails if it is not
+  // as large as `to`. REQUIRES: the GPU does not use `to` in the meantime.
   Status upload(const BufferSlice& to, std::span<const std::byte> source);
   // The same for bytes that are generated: `fill(offset, chunk)` writes the bytes at [offset,
   // offset + chunk.size()) of `to` straight into staging memory, in order.

@@ -93,10 +93,10 @@ struct ActivationSizes {
   uint64_t attended = 0;   // [rows, heads, head_size] f32, or less
   // [rows, heads, head_size + kAttentionStats] f32, if ranks share KV blocks
   uint64_t attention_sums = 0;
-  uint64_t gate_up = 0;    // [rows, 2 * mlp_width] f32
-  uint64_t mlp = 0;        // [rows, mlp_width] f32, or less
-  uint64_t logits = 0;     // [logit rows, vocabulary] f32
-  uint64_t routed = 0;     // [rows, experts] f32
+  uint64_t gate_up = 0;  // [rows, 2 * mlp_width] f32
+  uint64_t mlp = 0;      // [rows, mlp_width] f32, or less
+  uint64_t logits = 0;   // [logit rows, vocabulary] f32
+  uint64_t routed = 0;   // [rows, experts] f32
   uint64_t matmul_scratch = 0, matmul_counts = 0, sampling_scratch = 0, sampling_counts = 0;
   uint64_t norm_state = 0;
   uint64_t attention_counts = 0, attention_partials = 0;

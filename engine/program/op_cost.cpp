@@ -26,9 +26,9 @@ class OpCosts {
     return rms_norm_cost({.rows = rows_, .width = op.width});
   }
 
-  // As the norm that does it is costlier than one without.
+  // What a norm that also adds costs more than one that does not.
   OpCost operator()(const AddOp& op) const {
-    OpCost cost = rms_norm_cost({.rows = rows_, .width = op.width, .residuals = 1});
+    const OpCost cost = rms_norm_cost({.rows = rows_, .width = op.width, .residuals = 1});
     const OpCost norm = rms_norm_cost({.rows = rows_, .width = op.width});
     return {.activation_bytes = cost.activation_bytes - norm.activation_bytes,
             .operations = cost.operations - norm.operations};

@@ -11,15 +11,15 @@
 
 #include "engine/model/step_bucket.h"
 #include "engine/model/step_layout.h"
-#include "engine/ops/experts.h"
 #include "engine/ops/attention.h"
 #include "engine/ops/embed.h"
+#include "engine/ops/experts.h"
 #include "engine/ops/gather_rows.h"
 #include "engine/ops/hidden_rows.h"
+#include "engine/ops/matmul.h"
 #include "engine/ops/norm.h"
 #include "engine/ops/pool_rows.h"
 #include "engine/ops/sampling.h"
-#include "engine/ops/matmul.h"
 #include "engine/program/op.h"
 
 namespace hearth {

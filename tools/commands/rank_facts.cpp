@@ -82,8 +82,7 @@ Result<RankStepTime> rank_step_time(const ModelFile& file, KvFormat kv,
   for (const RankFacts& rank : ranks) {
     const auto& [held, shard, deal] = rank.share;
     HEARTH_ASSIGN(const ModelPlan plan, plan_model(file, held, shard, deal));
-    const Cost cost =
-        whole_step_cost(plan, kv, bench_step(sequences, tokens / deal.ranks, 1));
+    const Cost cost = whole_step_cost(plan, kv, bench_step(sequences, tokens / deal.ranks, 1));
     // Work that takes a share of 2 of a device's ceilings in one second takes it two seconds.
     time.rank_seconds.push_back(ceiling_share(cost, 1.0, rank.ceilings).share);
   }
@@ -164,8 +163,8 @@ void print_ranks(const std::vector<RankFacts>& ranks, const std::vector<RankStep
                           seconds * 1e3);
     fmt::print("   {:>4} {} of {} tokens: {} + {:.2f} = {:.2f} ms, {:.0f} tokens/s\n",
                step.sequences, step.sequences == 1 ? "sequence" : "sequences", step.tokens, each,
-               kHandOverSeconds * step.hand_overs * 1e3,
-               step.seconds() * 1e3, step.sequences / step.seconds());
+               kHandOverSeconds * step.hand_overs * 1e3, step.seconds() * 1e3,
+               step.sequences / step.seconds());
   }
 }
 
@@ -192,12 +191,11 @@ nlohmann::json to_json(const std::vector<RankFacts>& ranks) {
 nlohmann::json to_json(const std::vector<RankStepTime>& steps) {
   nlohmann::json list = nlohmann::json::array();
   for (const RankStepTime& step : steps)
-    list.push_back(
-        {{"sequences", step.sequences},
-         {"tokens", step.tokens},
-         {"rank_seconds", step.rank_seconds},
-         {"hand_over_seconds", kHandOverSeconds * step.hand_overs},
-         {"seconds", step.seconds()}});
+    list.push_back({{"sequences", step.sequences},
+                    {"tokens", step.tokens},
+                    {"rank_seconds", step.rank_seconds},
+                    {"hand_over_seconds", kHandOverSeconds * step.hand_overs},
+                    {"seconds", step.seconds()}});
   return list;
 }
 

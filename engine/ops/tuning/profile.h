@@ -57,8 +57,8 @@ struct FewRowsTeam {
 };
 struct FewRowsTuning {  // up to 8 rows, and up to 16; empty: tiles are better
   std::optional<FewRowsTeam> floats, quantized, quantized_two_columns;
-  // Of experts: the subgroups of experts_few, and the rounds of experts_one_row that are in flight in
-  // its products with and without gates. docs/lab/tuning_one_row.md
+  // Of experts: the subgroups of experts_few, and the rounds of experts_one_row that are in flight
+  // in its products with and without gates. docs/lab/tuning_one_row.md
   uint32_t expert_subgroups = 16, gate_rounds = 2, sum_rounds = 1;
 };
 

@@ -1,9 +1,8 @@
 // Tables of kernel choices for devices we do not have.
-#include "engine/ops/matmul/family.h"
-#include "engine/ops/norm.h"
-
 #include <gtest/gtest.h>
 
+#include "engine/ops/matmul/family.h"
+#include "engine/ops/norm.h"
 #include "tests/support/fake_devices.h"
 
 namespace hearth {
