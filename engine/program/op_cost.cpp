@@ -94,6 +94,7 @@ class OpCosts {
   // How much is kept to compare with is not known here, and what ranks exchange is no kernel's.
   OpCost operator()(const CompareOp&) const { return {}; }
   OpCost operator()(const SumOp&) const { return {}; }
+  OpCost operator()(const GatherOp&) const { return {}; }
   OpCost operator()(const JoinOp&) const { return {}; }
   OpCost operator()(const MergeOp&) const { return {}; }
 
