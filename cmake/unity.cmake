@@ -28,17 +28,17 @@ function(hearth_unity)
   foreach(target IN LISTS ARGN)
     get_target_property(sources ${target} SOURCES)
     list(LENGTH sources count)
-    math(EXPR batches "(${count} + ${HEARTH_UNITY_BATCH} / 2) / ${HEARTH_UNITY_BATCH}")
-    if(batches LESS 1)
-      set(batches 1)
+    set(batches 1)
+    if(HEARTH_UNITY_BATCH GREATER 0 AND count GREATER HEARTH_UNITY_BATCH)
+      math(EXPR batches "(${count} + ${HEARTH_UNITY_BATCH} / 2) / ${HEARTH_UNITY_BATCH}")
     endif()
     math(EXPR size "(${count} + ${batches} - 1) / ${batches}")
     set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE ${size})
     # g++ takes every file but the first for a header, where a private class with a member from an
     # anonymous namespace would be a mistake.
     target_compile_options(${target} PRIVATE $<$<CXX_COMPILER_ID:GNU>:-Wno-subobject-linkage>)
-    # By default g++ searches its heap for garbage from 128 MB on, again and again: a twentieth of its
-    # time, which large batches need not spend where there is memory.
+    # By default g++ searches its heap for garbage from 128 MB on, again and again: a twentieth of
+    # its time, which large batches need not spend where there is memory.
     if(memory_per_core GREATER_EQUAL 3000)
       target_compile_options(${target} PRIVATE
         $<$<CXX_COMPILER_ID:GNU>:--param=ggc-min-heapsize=524288>)

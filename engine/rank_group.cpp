@@ -188,6 +188,7 @@ Result<uint32_t> RankGroup::divided_rows(Device& device, const ModelPlan& share,
   HEARTH_ASSIGN(const MeetingTime meeting, time_meeting(device));
   cost.submit_seconds = meeting.submit_seconds;
   cost.byte_seconds = meeting.byte_seconds;
+  cost.host_byte_seconds = time_host_byte();
   return choose_divided_rows(device.caps(), share, limits, cost);
 }
 

@@ -94,7 +94,7 @@ class Includer : public glslang::TShader::Includer {
   const std::vector<std::string>& folders_;
 };
 
-// Nothing, once the reason is printed, if the kernel has a mistake.
+// Prints the reason and returns nothing if the kernel has a mistake.
 std::optional<std::vector<uint32_t>> compile(const std::string& path, const std::string& text,
                                              const Options& options, SourceFiles& files) {
   constexpr auto kMessages = EShMessages(EShMsgSpvRules | EShMsgVulkanRules);

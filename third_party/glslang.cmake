@@ -1,5 +1,5 @@
 # The shader compiler: hearth::glslang, the libraries of glslang and SPIRV-Tools, which compile the
-# kernels if HEARTH_GLSLANG_LIBRARY; and three programs that come with them, as cache variables:
+# kernels if HEARTH_KERNELS_BY_LIBRARY; and three programs that come with them, as cache variables:
 #   HEARTH_GLSLANG  HEARTH_SPIRV_VAL  HEARTH_SPIRV_DIS
 # They are searched in CMAKE_PREFIX_PATH, then in the private prefix's bin, then in PATH. glslang
 # 13 and SPIRV-Tools 2023.3 are the first that support cooperative matrices; older ones would
@@ -47,8 +47,8 @@ hearth_find_shader_tool(HEARTH_SPIRV_DIS spirv-dis)
 hearth_check_shader_tool(HEARTH_GLSLANG "Glslang Version: [0-9]+:([0-9.]+)" ${minimum_glslang})
 hearth_check_shader_tool(HEARTH_SPIRV_VAL "SPIRV-Tools v([0-9.]+)" ${minimum_spirv_tools})
 
-# The libraries. Releases before glslang 15 are in five parts, newer ones in one.
-set(private "${HEARTH_DEPS_DIR}/tools/usr")
+# The libraries. From glslang 15 on, all parts of it but `glslang` are empty or missing.
+cmake_path(SET private NORMALIZE "${HEARTH_DEPS_DIR}/tools/usr")  # as CMake writes what it finds
 file(GLOB private_libraries "${private}/lib/*-linux-gnu*")
 hearth_find_header(HEARTH_GLSLANG_INCLUDE glslang/build_info.h "${private}/include")
 set(libraries "")
@@ -72,12 +72,12 @@ endif()
 if(NOT version STREQUAL HEARTH_GLSLANG_VERSION)
   message(STATUS "third_party: glslang's library: ${version}, so kernels are compiled one by one; the "
     "packages glslang-dev and spirv-tools of the command's release make this quicker")
-  set(HEARTH_GLSLANG_LIBRARY OFF CACHE INTERNAL "Whether the library compiles the kernels")
+  set(HEARTH_KERNELS_BY_LIBRARY OFF CACHE INTERNAL "Whether the library compiles the kernels")
   add_library(hearth_glslang INTERFACE)
   add_library(hearth::glslang ALIAS hearth_glslang)
   return()
 endif()
-set(HEARTH_GLSLANG_LIBRARY ON CACHE INTERNAL "Whether the library compiles the kernels")
+set(HEARTH_KERNELS_BY_LIBRARY ON CACHE INTERNAL "Whether the library compiles the kernels")
 
 # The private prefix's libraries want a newer C library than the system has, so they are linked, and
 # run, with the one that is beside them.
@@ -85,7 +85,8 @@ set(loader "")
 set(use_loader "")
 if(HEARTH_GLSLANG_INCLUDE STREQUAL "${private}/include")
   file(GLOB loader "${private_libraries}/ld-linux*.so.[0-9]" "${private_libraries}/ld64.so.[0-9]")
-  set(use_loader "LINKER:--dynamic-linker,${loader}")
+  # An RPATH, not a RUNPATH: LD_LIBRARY_PATH must not put the system's C library first.
+  set(use_loader "LINKER:--dynamic-linker,${loader}" "LINKER:--disable-new-dtags")
   foreach(name libstdc++.so.6 libgcc_s.so.1 libm.so.6 libc.so.6)
     list(APPEND libraries "${private_libraries}/${name}")
   endforeach()

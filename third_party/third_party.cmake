@@ -39,8 +39,8 @@ function(hearth_forget_if_gone variable)
 endfunction()
 
 # hearth_find_header(VARIABLE HEADER [FOLDER...]): the folder that holds HEADER. CMAKE_PREFIX_PATH is
-# searched first, then the private prefix, CPATH, the given folders and the system. Package config files are not used:
-# they name absolute paths, which are wrong in an unpacked package tree.
+# searched first, then the private prefix, CPATH, the given folders and the system. Package config
+# files are not used: they name absolute paths, which are wrong in an unpacked package tree.
 function(hearth_find_header variable header)
   hearth_forget_if_gone(${variable})
   find_path(${variable} NAMES "${header}"
@@ -49,8 +49,8 @@ function(hearth_find_header variable header)
   mark_as_advanced(${variable})
 endfunction()
 
-# hearth_find_library(VARIABLE NAME [INSTALLED | FOLDER...]): the library file, in one of the folders
-# first. With INSTALLED only one under the system's own prefixes counts: an unpacked package tree may
+# hearth_find_library(VARIABLE NAME [INSTALLED | FOLDER...]): the path of the library; the folders are
+# searched first. With INSTALLED only one under the system's own prefixes counts: an unpacked package tree may
 # come from another release, whose compiled C++ need not link here, and the caller has an alternative.
 function(hearth_find_library variable name)
   hearth_forget_if_gone(${variable})

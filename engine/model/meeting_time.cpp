@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstring>
 #include <vector>
 
 #include "runtime/command_recorder.h"
@@ -53,6 +54,23 @@ Result<MeetingTime> time_meeting(Device& device) {
   return MeetingTime{
       .submit_seconds = few_seconds,
       .byte_seconds = std::max(0.0, many_seconds - few_seconds) / (2.0 * kManyBytes)};
+}
+
+double time_host_byte() {
+  using Clock = std::chrono::steady_clock;
+  constexpr size_t kFloats = 8 << 20;
+  constexpr int kPasses = 3;
+  const std::vector<float> rows(kFloats, 1);
+  std::vector<float> sum(kFloats);
+  double least = 0;
+  for (int i = 0; i < kPasses; ++i) {
+    const Clock::time_point begin = Clock::now();
+    std::memcpy(sum.data(), rows.data(), kFloats * sizeof(float));
+    for (size_t k = 0; k < kFloats; ++k) sum[k] += rows[k];
+    const double seconds = std::chrono::duration<double>(Clock::now() - begin).count();
+    least = i == 0 ? seconds : std::min(least, seconds);
+  }
+  return least / (2.0 * kFloats * sizeof(float));
 }
 
 }  // namespace hearth

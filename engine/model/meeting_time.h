@@ -1,4 +1,5 @@
-// How long it takes a device to hand rows to the host or back, in addition to computing them.
+// How long it takes a device to hand rows to the host or back, in addition to computing them, and
+// the host to copy or add them.
 #pragma once
 
 #include "runtime/result.h"
@@ -13,5 +14,7 @@ struct MeetingTime {
 };
 
 Result<MeetingTime> time_meeting(Device& device);
+// The host's time to copy or add a byte of rows that no cache holds.
+double time_host_byte();
 
 }  // namespace hearth

@@ -178,7 +178,8 @@ void write_preferred_forms(const AttentionPlan& attention, PlannedOps& ops) {
       continue;
     }
     std::vector<size_t> readers = readers_of(ops, i, value);
-    // Rows that go to other ranks are read there as here.
+    // Rows are sent in the form that this rank's products read; a rank that reads another form
+    // converts them.
     PlannedGather* gather =
         readers.size() == 1 ? ops[readers.front()].as<PlannedGather>() : nullptr;
     if (gather != nullptr) readers = readers_of(ops, readers.front(), value);

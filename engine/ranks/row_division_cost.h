@@ -14,6 +14,7 @@ struct MeetingCost {
   std::vector<LinkTiming> link;
   double submit_seconds = 0;  // from submitting commands to a device until the host knows the end
   double byte_seconds = 0;    // for each byte that leaves or enters the device
+  double host_byte_seconds = 0;  // for each byte that the host copies or adds
 };
 
 struct DividedSum {
@@ -21,8 +22,8 @@ struct DividedSum {
   bool halves = false;  // normed rows are f16
 };
 
-// What a sum takes less if rows are divided, in seconds; negative if more. What dividing saves
-// beyond that, of norms and of adding up on the host, is not counted.
+// The time that dividing saves per sum, in seconds; negative if it takes longer. What it saves of
+// norms is not counted.
 double seconds_saved(const MeetingCost& cost, const DividedSum& sum);
 
 // Whether ranks divide adding up itself, if each has this many bytes (link_exchange.h).

@@ -10,7 +10,7 @@ The second form is for matmul_direct: parts of 8, 16 and 32 outputs in groups of
 third for matmul_wide, with the splits and shares of k that leave the fewest multiprocessors idle.
 
 For up to 112 rows a tile holds them all; more rows get tiles of 96 to 256. Of the ways to split k
-among groups, the one that choose_tile.cpp's cost() likes best. Tiles that need more shared memory
+among groups, the one that product_time() in engine/ops/matmul/tiles.cpp likes best. Tiles that need more shared memory
 than there is are left out: a device may hang on them.
 """
 import argparse

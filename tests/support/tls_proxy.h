@@ -42,6 +42,7 @@ class TlsProxy {
                          "-nodes -keyout key.pem -out cert.pem -days 2 -subj /CN=localhost -addext "
                          "subjectAltName=IP:127.0.0.1 && cat cert.pem key.pem >both.pem"});
     if (made.exit_code != 0) return;
+    installed_ = true;
     const int port = free_port();
     std::ofstream(folder_ + "/haproxy.cfg")
         << "defaults\n  mode http\n  timeout connect 5s\n  timeout client 1h\n"
@@ -69,13 +70,15 @@ class TlsProxy {
   TlsProxy(const TlsProxy&) = delete;
   TlsProxy& operator=(const TlsProxy&) = delete;
 
-  // False if haproxy or openssl is not installed.
+  // Whether haproxy and openssl are.
+  bool installed() const { return installed_; }
   bool runs() const { return port_ != 0; }
   std::string url() const { return "https://127.0.0.1:" + std::to_string(port_); }
   std::string certificate() const { return folder_ + "/cert.pem"; }
 
  private:
   std::string folder_;
+  bool installed_ = false;
   pid_t process_ = 0;
   int port_ = 0;
 };

@@ -81,6 +81,7 @@ TEST(LessonCommand, JsonHasTheMeasuredAnswer) {
 TEST(LessonCommand, OneLineForEveryMistake) {
   for (const std::vector<std::string>& arguments : {std::vector<std::string>{"nothing"},
                                                     {"--json"},
+                                                    {"--simulate"},
                                                     {"paging", "--answer", "z"},
                                                     {"paging", "--answer", "yes"},
                                                     {"paging", "--list"},

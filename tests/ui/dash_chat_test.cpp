@@ -91,7 +91,6 @@ TEST_F(DashTest, ADroppedTextFileIsAttachedAndFoundBySearch) {
   EXPECT_EQ(result.exit_code, 0) << result.err;
 }
 
-// Single steps, so that the answer cannot end before the window closes.
 // The button is above the code, and copies it without the fence.
 TEST_F(DashTest, ABlockOfCodeIsCopied) {
   std::filesystem::create_directories(folder_ / "state/chats");
@@ -111,6 +110,7 @@ TEST_F(DashTest, ABlockOfCodeIsCopied) {
   EXPECT_EQ(result.exit_code, 0) << result.err;
 }
 
+// Single steps, so that the answer cannot end before the window closes.
 TEST_F(DashTest, ClosingInMidGenerationEndsCleanly) {
   const Finished result = play(
       "wait chat.ready == 1 60\n"
@@ -195,7 +195,8 @@ TEST_F(DashTest, AServerBehindTlsIsChattedWithAndControlled) {
   const Serving server({"--api-key", "k", "--control", "--max-seqs", "4"});
   ASSERT_NE(server.port(), 0) << server.log();
   const TlsProxy proxy(server.port(), folder_);
-  if (!proxy.runs()) GTEST_SKIP() << "haproxy or openssl is not installed";
+  if (!proxy.installed()) GTEST_SKIP() << "haproxy or openssl is not installed";
+  ASSERT_TRUE(proxy.runs());
   const std::vector<std::string> arguments = {"--connect", proxy.url(), "--api-key", "k"};
   const Finished unknown = play(
       "wait dashboard.failure contains \"certificate is not trusted\" 20\n"

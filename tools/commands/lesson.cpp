@@ -62,11 +62,12 @@ class LessonCommand : public Command {
     Option& simulate = options.add(
         "--simulate", &place_.simulate,
         "Simulate a GPU in virtual time: needs no model and gives the same numbers everywhere");
+    simulate.needs(name);
     options.add("--brief", &brief_, "Only run it and print the measured answer").needs(name);
     add_json_option(options, &json_).needs(name);
     options.group("Model");
-    simulate.excludes(add_model_option(options, &place_.model));
-    simulate.excludes(add_device_option(options, &place_.session.device));
+    simulate.excludes(add_model_option(options, &place_.model).needs(name));
+    simulate.excludes(add_device_option(options, &place_.session.device).needs(name));
   }
 
   Status run() override {

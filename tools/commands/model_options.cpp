@@ -153,9 +153,10 @@ Result<std::unique_ptr<Session>> ModelOptionsGroup::open(std::unique_ptr<ModelFi
   SessionOptions options = session_options();
   if (!options.draft_model.empty() && !may_draft(options.speculation.method))
     return invalid("--draft-model needs --speculate draft, tree or auto");
-  if (draft_max_->given() && options.speculation.method == SpeculationMethod::kNone)
+  const auto given = [](const Option* option) { return option != nullptr && option->given(); };
+  if (given(draft_max_) && options.speculation.method == SpeculationMethod::kNone)
     return invalid("--draft-max needs --speculate");
-  if (draft_min_p_->given() && !may_draft(options.speculation.method))
+  if (given(draft_min_p_) && !may_draft(options.speculation.method))
     return invalid("--draft-min-p needs --speculate draft, tree or auto");
   if (options.speculation.shared_tokens > 0 && !may_share(options.speculation.method))
     return invalid("--ngram-shared needs --speculate ngram or auto");

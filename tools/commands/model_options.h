@@ -22,7 +22,7 @@ struct ModelOptionsGroup {
   void declare_model(Options& options);
   // -m, -d, --ctx, --kv, --kv-blocks, --swap, --deterministic, --special-in-messages.
   void declare(Options& options);
-  // --devices, --split, --layers; mpirun may start the command, too.
+  // --devices, --split, --layers, --divide-rows; mpirun may start the command, too.
   void declare_ranks(Options& options);
   // --amateur, --cd-alpha, --cd-beta.
   void declare_contrast(Options& options);

@@ -23,7 +23,7 @@ libfmt-dev                      header:fmt/format.h                    all     n
 libpcre2-dev                    header:pcre2.h                         all     needed
 libutf8proc-dev                 header:utf8proc.h                      all     needed
 glslang-tools                   cmd:glslangValidator                   modern  needed
-glslang-dev                     header:glslang/build_info.h            modern  needed
+glslang-dev                     header:glslang/build_info.h            modern  optional
 spirv-tools                     cmd:spirv-val                          modern  needed
 libvulkan-dev                   header:vulkan/vulkan_core.h            modern  needed
 libvulkan-volk-dev              header:volk.c                          modern  needed

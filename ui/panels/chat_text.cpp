@@ -167,8 +167,10 @@ void draw_code_buttons(const Theme& theme, const PlacedText& text, float right,
     ImGui::SetCursorScreenPos({right - width - theme.px(4), y + theme.px(3)});
     if (ImGui::SmallButton(fmt::format("Copy code##{}.{}", id, number).c_str()))
       ImGui::SetClipboardText(code_text(blocks[i], text.source).c_str());
-    draw.AddText({text.at.x + place.x + text.metrics.padding, y + theme.px(3)},
-                 with_opacity(theme.text_color(), 0.6f), blocks[i].language.c_str());
+    const ImVec2 heading{text.at.x + place.x + text.metrics.padding, y + theme.px(3)};
+    draw.PushClipRect(heading, {right - width - theme.px(8), y + place.height}, true);
+    draw.AddText(heading, with_opacity(theme.text_color(), 0.6f), blocks[i].language.c_str());
+    draw.PopClipRect();
   }
   if (number == 0) return;
   ImGui::SetCursorScreenPos(cursor);

@@ -86,8 +86,9 @@ void TimelineRows::draw(const PanelContext& context, const TimelineData& data,
                         TimelineWindow& window, ImVec2 size, float left) {
   const Theme& theme = context.theme;
   data.rows_between(window.first_visible(), window.end_visible(), visible_);
-  const size_t ran = static_cast<size_t>(std::ranges::count_if(
-      visible_, [&](size_t i) { return data.row(i).state() != CellState::kWaiting; }));
+  // How many rows it takes to show all that have work: those that wait may stand between them.
+  size_t ran = visible_.size();
+  while (ran > 0 && data.row(visible_[ran - 1]).state() == CellState::kWaiting) --ran;
   const auto fitting = [&](size_t rows) {
     return size.y / static_cast<float>(std::max<size_t>(rows, 1));
   };

@@ -213,7 +213,7 @@ TEST_F(TensorRanksTest, SessionsGenerateTheSameTokens) {
 }
 
 // A session that is not deterministic measures the link first.
-TEST_F(TensorRanksTest, ASessionMeasuresWhetherToDivideRows) {
+TEST_F(TensorRanksTest, ASessionThatTimesTheLinkGenerates) {
   SessionOptions options = on_ranks(ranks_session_options(RankSplit::kTensor), 2);
   options.deterministic = false;
   EXPECT_EQ(ranks_session_ids(options).size(), 7u);

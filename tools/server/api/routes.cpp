@@ -41,8 +41,8 @@ std::string allowed_methods(std::string_view address) {
 }
 
 std::string near_addresses(std::string_view address) {
-  constexpr size_t kLongestGuess =
-      64;  // comparing words takes time with the square of their length
+  // Comparing words takes time with the square of their length.
+  constexpr size_t kLongestGuess = 64;
   if (address.size() < 2 || address.size() > kLongestGuess) return {};
   std::vector<std::string> paths;
   for (const Route& route : all_routes()) paths.emplace_back(route.path);
