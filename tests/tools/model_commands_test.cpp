@@ -380,6 +380,14 @@ TEST(Bench, TimesPromptAndDecode) {
   EXPECT_LT(per_token, weights * 1.1);
 }
 
+// Their prompts take many steps, and decode steps of the first ones come in between.
+TEST(Bench, ManySequencesWithAContextDecodeTogether) {
+  const auto json = hearth_json({"bench", "-m", kTiny, "-p", "0", "-n", "4", "--batch", "32",
+                                 "--reps", "1", "--context", "64"});
+  ASSERT_EQ(json["results"].size(), 1u);
+  EXPECT_EQ(json["results"][0]["tokens"], 32 * 4);
+}
+
 // Plans for a device that is not here, without loading weights.
 TEST(Bench, ExplainsWhichKernelsAStepRuns) {
   const auto json = hearth_json({"bench", "--explain", "-m", kTiny, "--device-profile", "h200",

@@ -12,8 +12,10 @@
 namespace hearth {
 namespace {
 
-// With separate phases, the scheduler runs one decode step after this many prompt steps.
-constexpr uint32_t kPromptStepsInARow = 8;
+// With separate phases and a time between tokens to keep, decode steps and prompt steps take turns.
+constexpr uint32_t kPromptStepsInARow = 1;
+// Longer than any step, so that prompts are computed in as few steps as possible.
+constexpr uint32_t kNoTargetMs = 3'600'000;
 
 // How many tokens the first sequences generate while the prompts of the last are still processed.
 uint32_t early_tokens(const ModelBenchOptions& bench, uint32_t batch, uint32_t step_tokens) {
@@ -49,6 +51,7 @@ SessionOptions bench_session_options(SessionOptions options, const ModelBenchOpt
   if (options.context == 0) options.context = context;
   options.kv_blocks = std::max(options.kv_blocks, blocks);
   options.policy.phases = Phases::kSeparate;
+  options.policy.tbt_target_ms = kNoTargetMs;
   options.policy.prefix_cache = false;
   return options;
 }
