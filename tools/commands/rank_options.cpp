@@ -83,9 +83,7 @@ void ModelOptionsGroup::declare_ranks(Options& options) {
       .advanced();
   options
       .add("--divide-rows N", &divided_rows_,
-           "With --split tensor: in steps of at least N tokens, each rank norms only its share of "
-           "the tokens, so that fewer bytes are sent, in more messages; 0 is never, auto times the "
-           "link at the start")
+           "With --split tensor: divide norms, too, in steps of N tokens or more")
       .check(problem_with_divided_rows)
       .advanced();
 }
