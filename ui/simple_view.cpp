@@ -79,8 +79,10 @@ bool SimpleView::draw(const PanelContext& context, Panel& chat, Panel& models) {
   ImGui::PopFont();
   ImGui::SameLine(0, theme.px(5));
   center(ImGui::GetTextLineHeight() - theme.px(5));
-  ImGui::TextDisabled("tokens/s");
-  ImGui::SetItemTooltip("Tokens generated per second, in the last second of work.");
+  ImGui::TextDisabled("tokens/s, last second");
+  ImGui::SetItemTooltip(
+      "Tokens generated per second, in the last second of work. Below an answer is the mean over "
+      "all of it.");
   ImGui::SameLine();
   ImGui::SetCursorPosX(left + width - button);
   center(ImGui::GetFrameHeight());
