@@ -28,8 +28,8 @@ struct StepLimits {
   uint32_t masks = 0;        // token masks per step
   KvFormat kv = KvFormat::kF16;
   bool deterministic = false;
-  // Steps of at least so many rows divide them over the ranks of a tensor split between sums
-  // (program/row_division.h); 0: none does. The same on all ranks.
+  // With a tensor split: in steps of this many rows or more, each rank norms only its share of the
+  // rows (program/row_division.h). 0: never. The same on all ranks.
   uint32_t divided_rows = 0;
 
   uint32_t most_sequences() const { return sequences + candidates; }

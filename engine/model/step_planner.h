@@ -24,7 +24,7 @@ struct StepPlannerInfo {
   std::function<void(StepPlan&)> edit = {};  // called with every plan, for tests
 };
 
-// The ops of a step in all layers that the device holds, before they are fused.
+// All ops of a step on this device, before any are fused.
 std::vector<Op> step_ops(const ModelPlan& model, const StepBucket& bucket);
 
 class StepPlanner {

@@ -29,8 +29,8 @@ inline ShardRange shard_range(const TensorShard& shard, uint64_t total, uint64_t
   return {.first = first, .size = end - first};
 }
 
-// The rows of a step that a rank has where they are divided (program/row_division.h). All ranks
-// have some if there are at least as many rows.
+// A rank's share of a step's rows (program/row_division.h). No share is empty if there are at least
+// as many rows as ranks.
 inline ShardRange own_rows(const TensorShard& shard, uint64_t rows) {
   return shard_range(shard, rows, 1);
 }

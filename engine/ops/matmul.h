@@ -75,8 +75,8 @@ struct MatmulPlan {
 // Memory that two products use for a norm between them, if the first has `groups` workgroups.
 uint64_t norm_state_bytes(uint32_t groups);
 
-// `deterministic`: uses one kernel shape for any number of rows, so that a row's result is the
-// same, to the last bit, alone and in a batch.
+// `deterministic`: the kernel does not depend on the number of rows, so a row's result is the same,
+// to the last bit, alone and in a batch.
 MatmulPlan choose_matmul(const DeviceCaps& caps, const MatmulShape& shape,
                          bool deterministic = false);
 

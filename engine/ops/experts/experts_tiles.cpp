@@ -1,5 +1,5 @@
-// experts_tile, experts_coopmat, experts_direct, experts_wide: pairs of a row and an expert are
-// grouped by expert into tiles of rows, and the products are the matmul kernels of tiles.
+// experts_tile, experts_coopmat, experts_direct and experts_wide: rows that chose the same expert
+// are multiplied together, by the matmul kernels that work on tiles of rows.
 #include <algorithm>
 #include <limits>
 #include <optional>

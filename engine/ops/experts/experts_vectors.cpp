@@ -1,5 +1,6 @@
-// experts_team, experts_integer, experts_float: a tile is a pair of a row and an expert, and its
-// product a matrix-vector kernel. experts_sum_integer adds up the experts of a row.
+// experts_team, experts_integer and experts_float do not group rows. Each row is multiplied by each
+// of its experts separately, as a matrix by a vector. experts_sum_integer also adds up a row's
+// experts.
 #include <algorithm>
 #include <optional>
 

@@ -1,6 +1,6 @@
-// The kernels of experts. choose_experts() asks the families one after the other; the first that
-// supports a step plans its two products. How experts are chosen, grouped and added up is the same
-// for all.
+// The kernels of experts. choose_experts() asks the families one after the other, and the first
+// that supports a step plans its two products. Choosing the experts of each row, grouping the rows
+// and adding up the results do not depend on the family.
 #pragma once
 
 #include <cstdint>
