@@ -213,7 +213,8 @@ Status record_attention(CommandRecorder& recorder, PipelineStore& pipelines,
   if (op.shape.bucket.trees && op.ancestors.bytes < uint64_t{op.shape.bucket.rows} * 4)
     return Error{ErrorKind::kInvalid, "attention to trees needs the ancestors of every row"};
   const bool splits = plan.capacity.slots > 0;
-  HEARTH_TRY(record_list(recorder, pipelines, plan.few, op, op.work.few, splits));
+  if (plan.capacity.few > 0)
+    HEARTH_TRY(record_list(recorder, pipelines, plan.few, op, op.work.few, splits));
   if (plan.many) HEARTH_TRY(record_list(recorder, pipelines, *plan.many, op, op.work.many, splits));
   return {};
 }

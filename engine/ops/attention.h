@@ -45,7 +45,7 @@ inline constexpr uint32_t kMaxHeadSize = 256;
 inline constexpr uint32_t kDeterministicSplit = 2048;  // keys per split in deterministic attention
 
 struct AttentionPlan {
-  KernelPlan few;                       // for AttentionWork::few
+  KernelPlan few;                       // for AttentionWork::few; not run if its capacity is 0
   std::optional<KernelPlan> many = {};  // for AttentionWork::many; only if the bucket may need it
   AttentionTuning tuning;
   AttentionCapacity capacity = {};

@@ -25,6 +25,7 @@ bool has_tree(const StepSequence& sequence, std::span<const uint32_t> ancestors)
 
 bool is_few(const StepSequence& sequence, const AttentionTuning& tuning,
             std::span<const uint32_t> ancestors) {
+  if (tuning.few_tokens == 0) return false;
   return tuning.many_tokens == 0 || sequence.rows <= tuning.few_tokens ||
          has_tree(sequence, ancestors);
 }
@@ -58,8 +59,9 @@ AttentionCapacity attention_capacity(const AttentionTuning& tuning, const Attent
     return std::min(bucket.rows, bucket.rows / tile_tokens + tiled_sequences);
   };
   uint32_t few_tiles = tuning.dealt ? bucket.rows : sequences, many_tiles = 0;
+  if (tuning.few_tokens == 0) few_tiles = 0;
   if (bucket.sequence_rows > tuning.few_tokens) {
-    if (tuning.many_tokens == 0 || bucket.trees)
+    if (tuning.few_tokens != 0 && (tuning.many_tokens == 0 || bucket.trees))
       few_tiles = most_tiles(tuning.few_tokens, sequences);
     if (tuning.many_tokens != 0)
       many_tiles = most_tiles(tuning.many_tokens,

@@ -3,7 +3,8 @@
 // have the same length for every step of a bucket; padding at the end does nothing.
 //
 // Sequences with few rows in the step (one, when decoding) or with a tree go to the list `few`,
-// prompt chunks to `many`; each list has its own kernel. A sequence is divided into tiles of
+// prompt chunks to `many`; each list has its own kernel. If the step has only one sequence, without
+// a tree, all of it goes to `many`. A sequence is divided into tiles of
 // consecutive tokens, and a tile's keys into splits, until there is work for the whole device. A
 // tile with one split writes its result directly; otherwise the splits leave partial results, and
 // the last one to finish merges them.
@@ -26,7 +27,7 @@
 namespace hearth {
 
 struct AttentionTuning {
-  uint32_t few_tokens = 1;   // per tile of `few`
+  uint32_t few_tokens = 1;   // per tile of `few`; 0: everything goes to `many`, no trees
   uint32_t many_tokens = 0;  // per tile of `many`; 0: no such kernel, everything goes to `few`
   // Splits are at least this long, a multiple of kBlockTokens.
   uint32_t split_keys = 256;

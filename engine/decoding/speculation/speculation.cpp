@@ -31,7 +31,7 @@ std::uint32_t longest_chain(const SpeculationOptions& options) {
 
 AcceptanceRates shared_rates() {
   AcceptanceRates rates;
-  rates.fill(AcceptanceRate(AcceptanceRate::kSharedMemory));
+  rates.fill(AcceptanceRate(AcceptanceRate::Of::kAllRequests));
   return rates;
 }
 

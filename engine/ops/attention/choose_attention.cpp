@@ -55,10 +55,13 @@ AttentionPlan choose_attention(const DeviceCaps& caps, const AttentionShape& sha
   request.one_token =
       deterministic || (many && !shape.bucket.trees) || shape.bucket.sequence_rows <= 1;
   const AttentionListPlan few = first_supporting(few_attention_families(), request)->plan(request);
+  // Without a list `few`, a step waits for one kernel less in each layer.
+  const bool only_many = many && shape.bucket.sequences == 1 && shape.bucket.sequence_rows > 1 &&
+                         !shape.bucket.trees && !shape.dealt;
   const uint32_t wanted_groups = many ? request.tuning.prompt_groups : few.wanted_groups;
   AttentionPlan plan{
       .few = few.kernel,
-      .tuning = {.few_tokens = few.tokens,
+      .tuning = {.few_tokens = only_many ? 0 : few.tokens,
                  .many_tokens = many ? many->tokens : 0,
                  .split_keys = deterministic ? kDeterministicSplit : few.split_keys,
                  .wanted_items = divide_up(wanted_groups, std::max(1u, shape.kv_heads)),

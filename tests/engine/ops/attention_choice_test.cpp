@@ -229,6 +229,28 @@ TEST(AttentionChoice, PlansMeetTheKernelsRequirements) {
   }
 }
 
+// A prompt of one request, or its newest token with guesses behind it, is no work for the other
+// list.
+TEST(AttentionChoice, OneSequenceOfSeveralRowsHasOneList) {
+  const DeviceCaps caps =
+      testing::with_matrices(testing::fake_devices().front().caps, {testing::half_fragments()});
+  AttentionShape shape{
+      .heads = 32,
+      .kv_heads = 8,
+      .head_size = 128,
+      .bucket = {.rows = 16, .sequences = 1, .sequence_rows = 16, .sequence_tokens = 4096}};
+  const AttentionPlan one = choose_attention(caps, shape);
+  EXPECT_EQ(one.capacity.few, 0u);
+  EXPECT_TRUE(one.many);
+  shape.bucket.sequences = 2;
+  const AttentionPlan two = choose_attention(caps, shape);
+  EXPECT_GT(two.capacity.few, 0u);
+  EXPECT_TRUE(two.many);
+  shape.bucket.sequences = 1;
+  shape.bucket.trees = true;
+  EXPECT_GT(choose_attention(caps, shape).capacity.few, 0u);
+}
+
 TEST(AttentionChoice, DeterministicIsOneKernelForEveryBucket) {
   for (const AttentionDevice& device : devices()) {
     const auto decode = shapes(kDecode), mixed = shapes(kMixed);
