@@ -9,7 +9,6 @@
 
 #include <fmt/format.h>
 
-#include "engine/sampling/penalties.h"
 #include "engine/sampling/sampler.h"
 #include "params/sampling.h"
 
@@ -33,13 +32,6 @@ GeneratedToken read_row(const StepOutcome& outcome, size_t row, uint32_t top_log
           .logprob = sampled.logprob,
           .top = read_top(outcome, row, top_logprobs),
           .text = {}};
-}
-
-std::vector<params::TokenBias> device_biases(std::span<const LogitBias> biases) {
-  std::vector<params::TokenBias> entries;
-  entries.reserve(biases.size());
-  for (const LogitBias& bias : biases) entries.push_back({.token = bias.token, .bias = bias.bias});
-  return entries;
 }
 
 // Requests with contrastive search would miss every other step if the others ran ahead, who lose
@@ -137,48 +129,6 @@ Status StepLoop::move_blocks(const BatchPlan& plan) {
   return {};
 }
 
-Status StepLoop::prepare_slots(const BatchPlan& plan, EngineClock::time_point now) {
-  count_prefix_hits(plan);
-  for (const RequestId id : plan.admitted) {
-    ActiveRequest& request = links_.requests.at(id);
-    const SequenceView sequence = *links_.scheduler.sequence(id);
-    const bool held = links_.scheduler.policy().delivery == Delivery::kWithBatch;
-    const bool first = !request.admitted_before();
-    links_.requests.admit(request, held ? sequence.batch : 0, now);
-    if (first && request.constraint() != nullptr)
-      request.end_after_step(deliver_forced(request, now));
-    keeps_hidden_ |= request.contrastive() != nullptr;
-    if (keeps_hidden_) HEARTH_TRY(links_.executor.reserve_hidden(sequence.slot, 0));
-    request.set_staged_hidden(0);
-    HEARTH_TRY(write_slot(sequence.slot, request));
-    request.all_counted();
-  }
-  return {};
-}
-
-// Writes the token history and the logit biases of a newly admitted request into its slot, where
-// sampling finds them.
-Status StepLoop::write_slot(uint32_t slot, const ActiveRequest& request) {
-  if (request.uses_history()) {
-    const std::span<const TokenId> tokens(request.tokens());
-    HEARTH_TRY(links_.executor.set_history(
-        slot,
-        count_tokens(tokens.first(request.prompt_tokens()), tokens.subspan(request.prompt_tokens()),
-                     request.request().sampling.repetition_penalty, StepExecutor::kHistoryTokens)));
-  }
-  if (const std::vector<LogitBias> biases = request.next_biases(); !biases.empty())
-    HEARTH_TRY(links_.executor.set_biases(slot, device_biases(biases)));
-  return {};
-}
-
-void StepLoop::count_prefix_hits(const BatchPlan& plan) {
-  for (const BatchPlan::PrefixHit& hit : plan.prefix_hits)
-    // After a preemption a request finds its own blocks; those are not counted as cached.
-    if (ActiveRequest& request = links_.requests.at(hit.request); !request.admitted_before())
-      // A cached block may continue with tokens that the request's grammar forces.
-      request.add_cached_tokens(std::min(hit.tokens, request.prompt_tokens()));
-}
-
 // A step could not be submitted: its members end with the error, all others continue. If it failed
 // before its preparations were complete, requests whose blocks were to be moved or whose slots were
 // to be set end, too.
@@ -228,48 +178,57 @@ Status StepLoop::deliver(StepInFlight& step, const StepOutcome& outcome,
     ActiveRequest* request = links_.requests.find(member.request);
     if (request == nullptr) continue;  // it ended while this step was in flight
     if (member.scored > 0 && !deliver_scores(*request, member, outcome)) continue;
-    if (!member.samples) continue;
-    if (!request->request().generate) {
-      links_.requests.end(member.request, FinishReason::kLength);
-      continue;
-    }
-    if (request->beams() != nullptr) {
-      take_beam(*request, member, outcome, now);
-      continue;
-    }
-    if (request->contrastive() != nullptr) {
-      accepted_candidates_ = 0;
-      if (!take_candidates(*request, member, outcome, now)) --step.record.sampled_tokens;
-      record_accepted(step.record, member, accepted_candidates_);
-      continue;
-    }
-    if (request->takes_back()) {
-      // This step was planned before the host knew that its token would have to go.
-      links_.scheduler.token(member.request, outcome.sampled[member.first_row].id);
-      take_back(*request);
-      continue;
-    }
-    bool continues = false;
-    if (member.awaits_host) {
-      continues = judge(*request, member, outcome, now);
-      step.record.sampled_tokens += static_cast<uint32_t>(judgement_.path.size());
-      record_accepted(step.record, member, static_cast<uint32_t>(judgement_.path.size()));
-    } else {
-      const TokenId id = outcome.sampled[member.first_row].id;
-      links_.scheduler.token(member.request, id);
-      continues = deliver_row(*request, outcome, member.first_row, id, now);
-    }
-    if (!continues) continue;
-    if (request->constraint() != nullptr)
-      constrain(*request, static_cast<uint32_t>(judgement_.path.size()) + 1);
-    else if (request->speculation() != nullptr)
-      continuing_.push_back(request);
-    if (request->takes_back())
-      take_back(*request);
-    else if (request->has_banned_strings() && member.awaits_host)
-      settle_bans(*request);
+    if (member.samples) deliver_member(*request, member, step.record, outcome, now);
   }
   return speculator_.propose(continuing_);
+}
+
+// Each kind of request makes something else of what was sampled for it.
+void StepLoop::deliver_member(ActiveRequest& request, const SampledMember& member,
+                              StepRecord& record, const StepOutcome& outcome,
+                              EngineClock::time_point now) {
+  if (!request.request().generate) {
+    links_.requests.end(member.request, FinishReason::kLength);
+  } else if (request.beams() != nullptr) {
+    take_beam(request, member, outcome, now);
+  } else if (request.contrastive() != nullptr) {
+    accepted_candidates_ = 0;
+    if (!take_candidates(request, member, outcome, now)) --record.sampled_tokens;
+    record_accepted(record, member, accepted_candidates_);
+  } else if (request.takes_back()) {
+    // This step was planned before the host knew that its token would have to go.
+    links_.scheduler.token(member.request, outcome.sampled[member.first_row].id);
+    take_back(request);
+  } else if (deliver_tokens(request, member, record, outcome, now)) {
+    prepare_next(request, member);
+  }
+}
+
+// The sampled token, and the accepted proposals before it.
+bool StepLoop::deliver_tokens(ActiveRequest& request, const SampledMember& member,
+                              StepRecord& record, const StepOutcome& outcome,
+                              EngineClock::time_point now) {
+  if (!member.awaits_host) {
+    const TokenId id = outcome.sampled[member.first_row].id;
+    links_.scheduler.token(member.request, id);
+    return deliver_row(request, outcome, member.first_row, id, now);
+  }
+  const bool continues = judge(request, member, outcome, now);
+  record.sampled_tokens += static_cast<uint32_t>(judgement_.path.size());
+  record_accepted(record, member, static_cast<uint32_t>(judgement_.path.size()));
+  return continues;
+}
+
+// What a request that continues needs before its next step.
+void StepLoop::prepare_next(ActiveRequest& request, const SampledMember& member) {
+  if (request.constraint() != nullptr)
+    constrain(request, static_cast<uint32_t>(judgement_.path.size()) + 1);
+  else if (request.speculation() != nullptr)
+    continuing_.push_back(&request);
+  if (request.takes_back())
+    take_back(request);
+  else if (request.has_banned_strings() && member.awaits_host)
+    settle_bans(request);
 }
 
 bool StepLoop::deliver_scores(ActiveRequest& request, const SampledMember& member,
@@ -314,78 +273,6 @@ FinishReason StepLoop::accept(ActiveRequest& request, GeneratedToken token,
   else if (!request.held())
     links_.publisher.delivered_token(request);
   return reason;
-}
-
-// Commits the proposals that match what the model sampled, and the token after them.
-bool StepLoop::judge(ActiveRequest& request, const SampledMember& member,
-                     const StepOutcome& outcome, EngineClock::time_point now) {
-  const RequestId id = request.id();
-  if (request.early_end() != FinishReason::kNone) {
-    judgement_.path.clear();
-    links_.requests.end(id, request.early_end());
-    return false;
-  }
-  const TokenLedger& ledger = *links_.scheduler.ledger(id);
-  const uint32_t committed = ledger.committed();
-  sampled_.clear();
-  for (uint32_t i = 0; i <= member.proposed; ++i)
-    sampled_.push_back(outcome.sampled[member.first_row + i].id);
-  const std::span<const TokenId> proposed = ledger.tokens().subspan(committed);
-  // A grammar allows only what was sampled.
-  if (request.constraint() == nullptr) speculator_.settle(id, proposed, sampled_);
-  judge_proposals(proposed, ledger.parents(), sampled_, judgement_, links_.speculation.in_place);
-  const auto accepted = static_cast<uint32_t>(judgement_.path.size());
-  if (member.proposed > 0) links_.publisher.judged(member.proposed, accepted);
-  request.count_judged(member.proposed, accepted);
-  if (Speculation* speculation = request.speculation()) {
-    if (speculation->from_others()) links_.publisher.judged_shared(member.proposed, accepted);
-    speculation->judged(member.proposed, accepted, sampled_);
-  }
-  if (ledger.parents().empty()) {
-    links_.scheduler.commit(id, accepted);
-    links_.scheduler.truncate(id, committed + accepted);
-  } else {
-    links_.scheduler.commit_path(id, judgement_.path);
-  }
-  // The slot's history has counted none of these.
-  request.add_uncounted(accepted + 1);
-  // An accepted token was sampled after the token before it.
-  uint32_t row = 0;
-  for (const uint32_t proposal : judgement_.path) {
-    if (!deliver_row(request, outcome, member.first_row + row, sampled_[row], now)) return false;
-    row = 1 + proposal;
-  }
-  // With a grammar, resume() reports the token.
-  if (request.constraint() == nullptr) links_.scheduler.token(id, sampled_[judgement_.next_row]);
-  return deliver_row(request, outcome, member.first_row + judgement_.next_row,
-                     sampled_[judgement_.next_row], now);
-}
-
-// Tells the scheduler which tokens the request has taken back, and what it may not draw instead. A
-// request that has run ahead of the host first has to wait for its pending token.
-void StepLoop::take_back(ActiveRequest& request) {
-  const RequestId id = request.id();
-  links_.scheduler.set_with_host(id, true);
-  if (links_.scheduler.ledger(id)->pending()) return;
-  links_.scheduler.truncate(id, static_cast<uint32_t>(request.tokens().size()));
-  request.took_back();
-  rewrite_slot(request);
-}
-
-// The draw at a place with bans is over. Those that replaced a bias of the request's own must not
-// stay in its slot, which is why it waited for the host there.
-void StepLoop::settle_bans(ActiveRequest& request) {
-  links_.scheduler.set_with_host(request.id(), request.samplers().need_host());
-  rewrite_slot(request);
-}
-
-// Writes what sampling finds in the slot of a running request; others get it at admission.
-void StepLoop::rewrite_slot(ActiveRequest& request) {
-  const SequenceView sequence = *links_.scheduler.sequence(request.id());
-  if (sequence.state != SequenceState::kRunning) return;
-  request.all_counted();
-  if (const Status status = write_slot(sequence.slot, request); !status.ok())
-    links_.requests.end(request.id(), FinishReason::kError, status.error().message);
 }
 
 // What the host did between the end of the previous step and the submission of this one, which was

@@ -10,10 +10,10 @@
 //
 // A request with a grammar is not planned again before its next mask is there. Threads compute the
 // masks (mask_workers.h); the scheduler learns the token that was sampled only then, so that a late
-// mask delays no other request. If enough members of a step have a grammar, the next step is planned
-// after it has ended and their masks are ready (mask_pace.h); otherwise they miss every other step.
-// A late request waits for those in flight and joins them again: a step takes hardly less time with
-// half of them.
+// mask delays no other request. If enough members of a step have a grammar, the next step is
+// planned after it has ended and their masks are ready (mask_pace.h); otherwise they miss every
+// other step. A late request waits for those in flight and joins them again: a step takes hardly
+// less time with half of them.
 //
 // A step that cannot be submitted ends the requests it was for, and all others continue. An error
 // from begin() or finish() means that the device is lost: the caller ends every request and calls
@@ -92,22 +92,32 @@ class StepLoop {
 
   void check_integrity() const;
   Status move_blocks(const BatchPlan& plan);
-  Status prepare_slots(const BatchPlan& plan, EngineClock::time_point now);
-  Status write_slot(uint32_t slot, const ActiveRequest& request);
-  void count_prefix_hits(const BatchPlan& plan);
   Status fail_step(const BatchPlan& plan, bool prepared, const Error& error);
   void add_pooled(const StepInFlight& step, const StepOutcome& outcome);
   Status deliver(StepInFlight& step, const StepOutcome& outcome, EngineClock::time_point now);
   // Both return the reason to end the request now, or kNone.
   FinishReason accept(ActiveRequest& request, GeneratedToken token, EngineClock::time_point now);
   FinishReason deliver_forced(ActiveRequest& request, EngineClock::time_point now);
-  // All three return false if the request has ended with this.
+  void deliver_member(ActiveRequest& request, const SampledMember& member, StepRecord& record,
+                      const StepOutcome& outcome, EngineClock::time_point now);
+  void prepare_next(ActiveRequest& request, const SampledMember& member);
+  // All four return false if the request has ended with this.
+  bool deliver_tokens(ActiveRequest& request, const SampledMember& member, StepRecord& record,
+                      const StepOutcome& outcome, EngineClock::time_point now);
   bool deliver_scores(ActiveRequest& request, const SampledMember& member,
                       const StepOutcome& outcome);
   bool deliver_row(ActiveRequest& request, const StepOutcome& outcome, size_t row, TokenId id,
                    EngineClock::time_point now);
+  // Judging; in step_loop_judging.cpp.
   bool judge(ActiveRequest& request, const SampledMember& member, const StepOutcome& outcome,
              EngineClock::time_point now);
+  void take_back(ActiveRequest& request);
+  void settle_bans(ActiveRequest& request);
+  // Slots; in step_loop_slots.cpp.
+  Status prepare_slots(const BatchPlan& plan, EngineClock::time_point now);
+  void count_prefix_hits(const BatchPlan& plan);
+  Status write_slot(uint32_t slot, const ActiveRequest& request);
+  void rewrite_slot(ActiveRequest& request);
   // Beam search; in step_loop_beams.cpp.
   void take_beam(ActiveRequest& request, const SampledMember& member, const StepOutcome& outcome,
                  EngineClock::time_point now);
@@ -117,14 +127,13 @@ class StepLoop {
   bool take_candidates(ActiveRequest& request, const SampledMember& member,
                        const StepOutcome& outcome, EngineClock::time_point now);
   bool take_best(ActiveRequest& request, uint32_t computed, EngineClock::time_point now);
-  void take_back(ActiveRequest& request);
-  void settle_bans(ActiveRequest& request);
-  void rewrite_slot(ActiveRequest& request);
+  // Grammars; in step_loop_grammars.cpp.
   void constrain(ActiveRequest& request, uint32_t new_tokens);
   Status resume(ActiveRequest& request, EngineClock::time_point now);
   Status count_forced(ActiveRequest& request);
   bool constrained_in_flight() const;
   bool waits_for_masks(const StepInFlight& newest) const;
+  // How long steps take; what is shown of them.
   double host_seconds_before(const StepInFlight& step) const;
   void publish(StepInFlight& step, EngineClock::time_point waiting, EngineClock::time_point now);
 
@@ -140,7 +149,7 @@ class StepLoop {
   std::vector<uint32_t> sampled_;  // scratch space of judge()
   Judgement judgement_;
   uint32_t accepted_candidates_ = 0;  // by the last take_candidates()
-  bool keeps_hidden_ = false;  // for some request, now or earlier
+  bool keeps_hidden_ = false;         // for some request, now or earlier
   MaskWorkers masks_;
   MaskPace mask_pace_;
   double mask_seconds_ = 0;          // that the next step has waited for masks so far

@@ -101,29 +101,34 @@ Status Instance::open() {
   }
   volkLoadInstance(handle_);
 
-  if (debug_names_ && validate) {
-    const auto on_message =
-        [](VkDebugUtilsMessageSeverityFlagBitsEXT, VkDebugUtilsMessageTypeFlagsEXT,
-           const VkDebugUtilsMessengerCallbackDataEXT* data, void* user) -> VkBool32 {
-      auto* log = static_cast<MessageLog*>(user);
-      log_line(fmt::format("validation: {}", data->pMessage));
-      const std::lock_guard lock(log->mutex);
-      log->messages.emplace_back(data->pMessage);
-      return VK_FALSE;
-    };
-    const VkDebugUtilsMessengerCreateInfoEXT messenger_info{
-        .sType = VK_STRUCTURE_TYPE_DEBUG_UTILS_MESSENGER_CREATE_INFO_EXT,
-        .messageSeverity = VK_DEBUG_UTILS_MESSAGE_SEVERITY_WARNING_BIT_EXT |
-                           VK_DEBUG_UTILS_MESSAGE_SEVERITY_ERROR_BIT_EXT,
-        .messageType = VK_DEBUG_UTILS_MESSAGE_TYPE_VALIDATION_BIT_EXT,
-        .pfnUserCallback = on_message,
-        .pUserData = messages_.get(),
-    };
-    const VkResult result =
-        vkCreateDebugUtilsMessengerEXT(handle_, &messenger_info, nullptr, &messenger_);
-    if (result != VK_SUCCESS) return vulkan_error(result, "listening to validation messages");
-  }
+  if (debug_names_ && validate) HEARTH_TRY(listen_to_validation());
+  return list_devices();
+}
 
+Status Instance::listen_to_validation() {
+  const auto on_message =
+      [](VkDebugUtilsMessageSeverityFlagBitsEXT, VkDebugUtilsMessageTypeFlagsEXT,
+         const VkDebugUtilsMessengerCallbackDataEXT* data, void* user) -> VkBool32 {
+    auto* log = static_cast<MessageLog*>(user);
+    log_line(fmt::format("validation: {}", data->pMessage));
+    const std::lock_guard lock(log->mutex);
+    log->messages.emplace_back(data->pMessage);
+    return VK_FALSE;
+  };
+  const VkDebugUtilsMessengerCreateInfoEXT info{
+      .sType = VK_STRUCTURE_TYPE_DEBUG_UTILS_MESSENGER_CREATE_INFO_EXT,
+      .messageSeverity = VK_DEBUG_UTILS_MESSAGE_SEVERITY_WARNING_BIT_EXT |
+                         VK_DEBUG_UTILS_MESSAGE_SEVERITY_ERROR_BIT_EXT,
+      .messageType = VK_DEBUG_UTILS_MESSAGE_TYPE_VALIDATION_BIT_EXT,
+      .pfnUserCallback = on_message,
+      .pUserData = messages_.get(),
+  };
+  const VkResult result = vkCreateDebugUtilsMessengerEXT(handle_, &info, nullptr, &messenger_);
+  if (result != VK_SUCCESS) return vulkan_error(result, "listening to validation messages");
+  return {};
+}
+
+Status Instance::list_devices() {
   uint32_t count = 0;
   VkResult result = vkEnumeratePhysicalDevices(handle_, &count, nullptr);
   if (result == VK_SUCCESS && count > 0) {

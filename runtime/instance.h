@@ -47,6 +47,8 @@ class Instance {
   struct MessageLog;
   explicit Instance(InstanceOptions options);
   Status open();
+  Status listen_to_validation();
+  Status list_devices();
 
   InstanceOptions options_;
   VkInstance handle_ = nullptr;

@@ -24,8 +24,8 @@ inline constexpr std::uint32_t kNoParent = 0xffffffff;
 // A sequence's part of a step: tokens at positions [first_position, first_position + tokens).
 struct BatchMember {
   RequestId request = 0;
-  // The member is the request's shadow (NewRequest::shadow_prompt). It comes after the request's own
-  // member and samples in the same steps.
+  // The member is the request's shadow (NewRequest::shadow_prompt). It comes after the request's
+  // own member and samples in the same steps.
   bool shadow = false;
   std::uint32_t slot = 0;  // below max_sequences; the sequence's own while it runs. The GPU keeps
                            // the id sampled for the sequence there
@@ -94,6 +94,21 @@ struct BatchPlan {
     return sum;
   }
   bool empty() const { return members.empty(); }
+  // Empties everything, without giving memory back.
+  void clear() {
+    members.clear();
+    block_ids.clear();
+    ids.clear();
+    parents.clear();
+    padding_tokens = 0;
+    swap_out.clear();
+    swap_in.clear();
+    copies.clear();
+    admitted.clear();
+    preempted_recompute.clear();
+    preempted_swap.clear();
+    prefix_hits.clear();
+  }
 };
 
 }  // namespace hearth

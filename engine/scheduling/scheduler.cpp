@@ -3,7 +3,6 @@
 #include "engine/scheduling/scheduler.h"
 
 #include <algorithm>
-#include <cassert>
 #include <utility>
 
 namespace hearth {
@@ -13,37 +12,6 @@ SchedulerLimits usable(SchedulerLimits limits) {
   limits.max_sequences = std::max(limits.max_sequences, 1u);
   limits.max_step_tokens = std::max(limits.max_step_tokens, 1u);
   return limits;
-}
-
-AddResult refuse(Refusal refusal, std::string message) { return {refusal, std::move(message)}; }
-
-std::string count(std::uint64_t number, const char* noun) {
-  return std::to_string(number) + ' ' + noun + (number == 1 ? "" : "s");
-}
-
-// The part of check_request() for a request with a shadow.
-AddResult check_shadow(const SchedulerLimits& limits, const NewRequest& request) {
-  const std::uint64_t shadow = std::uint64_t{request.shadow_prompt.size()} + request.max_new_tokens;
-  if (shadow > limits.context)
-    return refuse(Refusal::kTooLong,
-                  "a negative prompt of " + count(request.shadow_prompt.size(), "token") +
-                      " and up to " + count(request.max_new_tokens, "new token") + " make " +
-                      std::to_string(shadow) + "; the context holds " +
-                      std::to_string(limits.context));
-  if (limits.max_sequences < 2 || limits.max_step_tokens < 2)
-    return refuse(Refusal::kInvalid,
-                  "guidance runs two sequences at once; the limit of sequences or of tokens per "
-                  "step is 1");
-  const auto own = static_cast<std::uint32_t>(request.prompt.size()) + request.max_new_tokens;
-  const std::uint64_t needed =
-      std::uint64_t{blocks_for(own - 1)} + blocks_for(static_cast<std::uint32_t>(shadow) - 1);
-  if (needed > limits.pool_blocks)
-    return refuse(Refusal::kTooLong,
-                  std::to_string(own) + " tokens, and " + std::to_string(shadow) +
-                      " with the negative prompt, need " + count(needed, "block") + " of " +
-                      std::to_string(kTokensPerBlock) + " tokens; the KV cache has " +
-                      std::to_string(limits.pool_blocks));
-  return {};
 }
 
 }  // namespace
@@ -69,61 +37,14 @@ Scheduler::Scheduler(const SchedulerLimits& limits, const Policy& policy)
   plan_.prefix_hits.reserve(slot_count_);
 }
 
-std::size_t reserved_block_ids(const SchedulerLimits& limits) {
-  constexpr std::size_t kMost = std::size_t{1} << 20;
-  return std::min(kMost, std::size_t{limits.max_sequences} * blocks_for(limits.context));
-}
-
-AddResult check_request(const SchedulerLimits& limits, const NewRequest& request) {
-  const std::uint64_t tokens = std::uint64_t{request.prompt.size()} + request.max_new_tokens;
-  if (request.prompt.empty()) return refuse(Refusal::kInvalid, "the prompt has no tokens");
-  if (request.max_new_tokens == 0)
-    return refuse(Refusal::kInvalid, "the request asks for no tokens; ask for at least 1");
-  if (request.prompt.size() >= limits.context)
-    return refuse(Refusal::kTooLong, "a prompt of " + count(request.prompt.size(), "token") +
-                                         " leaves no room for a new token; the context holds " +
-                                         std::to_string(limits.context));
-  if (tokens > limits.context)
-    return refuse(Refusal::kTooLong, "a prompt of " + count(request.prompt.size(), "token") +
-                                         " and up to " +
-                                         count(request.max_new_tokens, "new token") + " make " +
-                                         std::to_string(tokens) + "; the context holds " +
-                                         std::to_string(limits.context));
-  if (request.seats > limits.max_sequences)
-    return refuse(Refusal::kInvalid, "the request runs " + count(request.seats, "sequence") +
-                                         " at once; the limit is " +
-                                         std::to_string(limits.max_sequences));
-  if (request.candidates > 0 && limits.max_proposed == 0)
-    return refuse(Refusal::kInvalid,
-                  "contrastive search needs more logits per step than one for each sequence");
-  if (!request.shadow_prompt.empty()) return check_shadow(limits, request);
-  const std::uint64_t needed =
-      std::uint64_t{blocks_for(static_cast<std::uint32_t>(tokens) - 1)} * request.seats +
-      (request.candidates > 0 ? request.candidates - 1 : 0);
-  if (needed > limits.pool_blocks && request.seats > 1)
-    return refuse(Refusal::kTooLong,
-                  count(request.seats, "sequence") + " of " + std::to_string(tokens) +
-                      " tokens need " + count(needed, "block") + " of " +
-                      std::to_string(kTokensPerBlock) + " tokens; the KV cache has " +
-                      std::to_string(limits.pool_blocks));
-  if (needed > limits.pool_blocks)
-    return refuse(
-        Refusal::kTooLong,
-        std::to_string(tokens) + " tokens" +
-            (request.candidates > 0 ? " and " + count(request.candidates, "candidate") + " for each"
-                                    : "") +
-            " need " + count(needed, "block") + " of " + std::to_string(kTokensPerBlock) +
-            " tokens; the KV cache has " + std::to_string(limits.pool_blocks));
-  return {};
-}
-
 AddResult Scheduler::add(RequestId id, const NewRequest& request) {
   if (find(id) != nullptr)
-    return refuse(Refusal::kInvalid, "request " + std::to_string(id) + " exists already");
+    return {Refusal::kInvalid, "request " + std::to_string(id) + " exists already"};
   if (AddResult unfit = check_request(limits_, request); !unfit.accepted()) return unfit;
   if (new_waiting_ >= limits_.max_queue)
-    return refuse(Refusal::kQueueFull,
-                  "the queue is full with " + count(new_waiting_, "request") + "; try again later");
+    return {Refusal::kQueueFull, "the queue is full with " + std::to_string(new_waiting_) +
+                                     (new_waiting_ == 1 ? " request" : " requests") +
+                                     "; try again later"};
 
   const auto max_tokens =
       static_cast<std::uint32_t>(request.prompt.size() + request.max_new_tokens);
@@ -284,95 +205,6 @@ void Scheduler::leave_batch(Sequence& sequence) {
   if (--batch_live_ == 0) batch_rows_ = 0;
 }
 
-// A group is preempted as a whole: its members wait for each other, so that two halves of groups
-// could block each other forever.
-void Scheduler::preempt(Sequence& sequence) {
-  const RequestId group = sequence.group;
-  if (group == 0) return preempt_one(sequence);
-  for (std::size_t i = running_.size(); i-- > 0;)
-    if (running_[i]->group == group) preempt_one(*running_[i]);
-}
-
-void Scheduler::preempt_one(Sequence& sequence) {
-  const std::uint32_t filled = blocks_for(sequence.computed());
-  const bool swaps = policy_.preemption == Preemption::kSwap && policy_.kv != KvAllocation::kNone &&
-                     filled > 0 && swap_.available() >= filled && !sequence.compute_all;
-  if (swaps) {
-    for (std::uint32_t i = 0; i < filled; ++i) {
-      const BlockId host = swap_.allocate();
-      sequence.host_blocks.push_back(host);
-      plan_.swap_out.push_back({.from = sequence.blocks[i], .to = host});
-    }
-  }
-  stop_running(sequence);
-  sequence.preempted = true;
-  ++sequence.preemptions;
-  sequence.remembered = 0;
-  if (swaps) {
-    sequence.state = SequenceState::kSwapped;
-    ++swapped_;
-    if (sequence.followed == nullptr) {
-      ++totals_.preemptions_swap;
-      plan_.preempted_swap.push_back(sequence.id);
-    }
-  } else {
-    sequence.state = SequenceState::kWaiting;
-    sequence.set_computed(0);
-    if (sequence.followed == nullptr) {
-      ++totals_.preemptions_recompute;
-      plan_.preempted_recompute.push_back(sequence.id);
-    }
-  }
-  queue_.insert(sequence);
-  short_of_blocks_ = true;
-}
-
-void Scheduler::remember_blocks(Sequence& sequence) {
-  if (!caches_prefixes()) return;
-  // Only committed tokens have hashes; the newest computed ones may be pending or proposed.
-  const std::uint32_t full = std::min(sequence.computed() / kTokensPerBlock,
-                                      static_cast<std::uint32_t>(sequence.hashes().size()));
-  for (; sequence.remembered < full; ++sequence.remembered) {
-    const std::uint32_t index = sequence.remembered;
-    const BlockHash& hash = sequence.hashes()[index];
-    if (!blocks_.remember(sequence.blocks[index], hash) || observer_ == nullptr) continue;
-    observer_->stored(
-        hash, index == 0 ? sequence.root() : sequence.hashes()[index - 1],
-        sequence.tokens().subspan(std::size_t{index} * kTokensPerBlock).first<kTokensPerBlock>());
-  }
-}
-
-void Scheduler::observe_blocks(BlockObserver* observer) {
-  observer_ = observer;
-  blocks_.observe(observer);
-}
-
-// Releases the blocks beyond what is computed, after tokens were dropped. `took_back` says that
-// some of them were committed; their blocks may be findable or shared, so even a reservation is
-// exchanged for other blocks then.
-void Scheduler::trim_blocks(Sequence& sequence, bool took_back) {
-  const std::uint32_t keep = blocks_for(sequence.computed());
-  sequence.remembered = std::min(sequence.remembered, sequence.computed() / kTokensPerBlock);
-  while (sequence.host_blocks.size() > keep) {
-    swap_.release(sequence.host_blocks.back());
-    sequence.host_blocks.pop_back();
-  }
-  const bool reserved = policy_.kv == KvAllocation::kReserve;
-  const std::size_t held = sequence.blocks.size();
-  if (reserved && !took_back) return;
-  release_blocks(sequence, keep);
-  if (!reserved) return;
-  while (sequence.blocks.size() < held && blocks_.available() > 0)
-    sequence.blocks.push_back(blocks_.allocate(sequence.id));
-}
-
-void Scheduler::release_blocks(Sequence& sequence, std::size_t keep) {
-  while (sequence.blocks.size() > keep) {
-    blocks_.release(sequence.blocks.back(), sequence.last_step);
-    sequence.blocks.pop_back();
-  }
-}
-
 void Scheduler::set_policy(const Policy& policy) {
   const Policy before = policy_;
   const bool cached_prefixes = caches_prefixes();
@@ -391,11 +223,6 @@ void Scheduler::set_policy(const Policy& policy) {
   if (before.kv == KvAllocation::kReserve && policy.kv != KvAllocation::kReserve)
     for (Sequence* sequence : running_) release_blocks(*sequence, sequence->filled_blocks());
   if (cached_prefixes && !caches_prefixes()) forget_prefixes();
-}
-
-void Scheduler::forget_prefixes() {
-  blocks_.forget_all();
-  for (Sequence* sequence : running_) sequence->remembered = 0;
 }
 
 void Scheduler::set_limits(std::uint32_t max_sequences, std::uint32_t max_step_tokens,

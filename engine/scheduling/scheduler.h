@@ -32,75 +32,16 @@
 
 #include "engine/scheduling/batch_plan.h"
 #include "engine/scheduling/kv_block_manager.h"
+#include "engine/scheduling/new_request.h"
 #include "engine/scheduling/policy.h"
 #include "engine/scheduling/request_queue.h"
+#include "engine/scheduling/scheduler_limits.h"
 #include "engine/scheduling/scheduler_views.h"
 #include "engine/scheduling/sequence.h"
 #include "engine/scheduling/step_times.h"
 #include "engine/scheduling/swap_pool.h"
 
 namespace hearth {
-
-struct SchedulerLimits {
-  std::uint32_t max_sequences = 16;     // running at the same time; slots are below it
-  std::uint32_t max_step_tokens = 512;  // token budget of a step, padding included
-  std::uint32_t context = 2048;         // tokens per sequence, prompt and generated
-  std::uint32_t pool_blocks = 1024;     // KV blocks
-  std::uint32_t swap_blocks = 0;        // in host memory; 0: preemption always recomputes
-  std::uint32_t max_queue = 4096;       // requests waiting for their first admission
-  // Proposed and scored tokens per step, of all sequences: logit rows beyond one per sequence.
-  std::uint32_t max_proposed = 0xffffffff;
-  // While requests decode, prompts get no more of a step than keeps it within this many
-  // milliseconds, unless the policy has a target of its own. 0: prompts may fill every step.
-  std::uint32_t step_ms = 0;
-};
-
-// How many entries of a step's block tables to reserve memory for in advance.
-std::size_t reserved_block_ids(const SchedulerLimits& limits);
-
-struct ForkPoint {
-  RequestId parent = 0;
-  std::uint32_t position = 0;  // most leading tokens to share with it
-};
-
-struct NewRequest {
-  std::span<const TokenId> prompt;  // copied
-  std::uint32_t max_new_tokens = 0;
-  std::int32_t priority = 0;     // higher first
-  std::uint64_t cache_salt = 0;  // requests with different salts share no cached prefix
-  // Shares the parent's blocks instead of computing them, as far as the two prompts agree. The
-  // request waits until the parent has computed that far; if the parent ends first, it is an
-  // ordinary request.
-  std::optional<ForkPoint> fork;
-  bool with_host = false;   // see Scheduler::set_with_host
-  std::uint32_t seats = 1;  // sequences that the request becomes by Scheduler::fork()
-  // Plans a logit row for every prompt token that another one follows (BatchMember::scored). Such a
-  // request shares nothing before those rows are planned, and ignores `fork`.
-  bool score_prompt = false;
-  // With a shadow: a second sequence with this prompt, which then gets the request's generated
-  // tokens. It takes a slot and blocks of its own, and samples in the same steps as the request
-  // (BatchMember::shadow). Everything that is said about the request applies to both. Nothing can
-  // be proposed for such a request. Empty: no shadow.
-  std::span<const TokenId> shadow_prompt;  // copied
-  // Every token is computed whenever the request is admitted: it shares no cached prefix, ignores
-  // `fork` and is never swapped out. For requests of which the device keeps more than blocks.
-  bool compute_all = false;
-  // The most candidates per token that the request proposes with propose_candidates(), and it
-  // proposes nothing else. They are no guesses: others are preempted to make room for them. The
-  // budget of a step and its logit rows may still cut them short, but not to none. 0: none.
-  std::uint32_t candidates = 0;
-};
-
-enum class Refusal : std::uint8_t { kNone, kInvalid, kTooLong, kQueueFull };
-
-struct AddResult {
-  Refusal refusal = Refusal::kNone;
-  std::string message;  // for the user, with the limits that matter; empty if accepted
-  bool accepted() const { return refusal == Refusal::kNone; }
-};
-
-// Whether the request could ever run within these limits, even alone. Pure.
-AddResult check_request(const SchedulerLimits& limits, const NewRequest& request);
 
 class Scheduler {
  public:
@@ -208,27 +149,41 @@ class Scheduler {
   std::optional<std::string> check_sequences() const;
   std::optional<std::string> check_plan() const;
 
-  // The stages of plan(), in order.
+  // The stages of plan(), in order; in scheduler_plan.cpp.
   void begin_step();
-  void plan_phase(Phase phase);
-  void choose_running(Phase phase);
-  void limit_time(Phase phase);
-  void keep_least_recent(std::uint32_t count);
   void drop_stale_cache(Sequence& sequence);
   void limit_logit_rows(Sequence& sequence);
+  void plan_mixed();
+  void plan_one_phase();
+  void plan_phase(Phase phase);
+  void choose_running(Phase phase);
+  std::uint32_t list_candidates(Phase phase);
+  void keep_least_recent(std::uint32_t count);
+  void divide_budget(Phase phase, std::uint32_t left);
+  void limit_time(Phase phase);
+  std::uint32_t chunk_limit(const Sequence& sequence, std::uint32_t tokens) const;
+  std::uint32_t take_chunk(const Sequence& sequence, std::uint32_t& left);
+  std::uint32_t target_ms() const;
+  std::uint32_t rows(std::uint32_t members) const;
   void give_blocks_to_running();
-  bool make_room_for_group(std::size_t first, std::size_t end);
-  Sequence& victim(std::size_t first) const;
   void admit(Phase phase);
   void equalize_chunks();
+  std::uint32_t planned_members() const;
   void finish_step();
+  BatchMember add_member(Sequence& sequence);
+  void add_scores(Sequence& sequence, BatchMember& member);
+  void add_lists(const Sequence& sequence, BatchMember& member);
+  void list_forks_as_admitted();
 
-  // Admission.
+  // Admission; in scheduler_admission.cpp.
   std::uint32_t most_members() const;
   std::uint32_t taken_seats() const;
+  std::uint32_t rows_left() const;
   std::uint32_t waiting_members(std::uint32_t index) const;
   std::size_t others_need(std::uint32_t index, std::uint32_t members) const;
   void take_slot(Sequence& sequence);
+  void join_batch(Sequence& sequence);
+  void plan_admitted(Sequence& sequence, std::uint32_t& left);
   bool waits_for_batch_to_fill();
   bool admissible(const Sequence& sequence) const;
   const Sequence* fork_parent(const Sequence& sequence) const;
@@ -236,36 +191,32 @@ class Scheduler {
   void start(Sequence& sequence, const Start& start);
   void swap_in(Sequence& sequence);
   std::uint32_t promised_blocks() const;
-  std::uint32_t planned_members() const;
 
-  // Blocks.
-  std::uint32_t chunk_limit(const Sequence& sequence, std::uint32_t tokens) const;
-  std::uint32_t take_chunk(const Sequence& sequence, std::uint32_t& left);
-  std::uint32_t target_ms() const;
-  std::uint32_t rows(std::uint32_t members) const;
+  // The blocks of a sequence; in scheduler_blocks.cpp.
   bool needs_copy(const Sequence& sequence) const;
   bool grow_for_step(Sequence& sequence);
-  void copy_to_candidates(const Sequence& sequence);
   std::uint32_t tokens_that_fit(const Sequence& sequence) const;
   bool caches_prefixes() const { return policy_.prefix_cache && policy_.kv != KvAllocation::kNone; }
   void remember_blocks(Sequence& sequence);
   void trim_blocks(Sequence& sequence, bool took_back);
   void release_blocks(Sequence& sequence, std::size_t keep);
 
-  void set_priority(Sequence& sequence, std::int32_t priority);
+  void copy_to_candidates(const Sequence& sequence);  // in scheduler_candidates.cpp
 
-  // Shadows.
+  // Groups and shadows; in scheduler_groups.cpp.
+  std::size_t group_end(std::size_t first) const;
+  Sequence& add_fork(RequestId id, Sequence& parent);
+  bool make_room_for_group(std::size_t first, std::size_t end);
+  std::uint32_t wanted_blocks(std::size_t first, std::size_t end) const;
   void add_shadow(Sequence& sequence, const NewRequest& request);
   void sample_in_pairs();
 
-  // Groups.
-  std::size_t group_end(std::size_t first) const;
-  Sequence& add_fork(RequestId id, Sequence& parent);
-  std::uint32_t wanted_blocks(std::size_t first, std::size_t end) const;
-
-  // Leaving.
+  // Preemption; in scheduler_preemption.cpp.
+  Sequence& victim(std::size_t first) const;
   void preempt(Sequence& sequence);
   void preempt_one(Sequence& sequence);
+
+  void set_priority(Sequence& sequence, std::int32_t priority);
   void stop_running(Sequence& sequence);
   void list_as_running(Sequence& sequence);
   void leave_batch(Sequence& sequence);

@@ -27,12 +27,8 @@ void Scheduler::admit(Phase phase) {
   if (forming && waits_for_batch_to_fill()) return;
 
   const std::size_t most = most_members();
-  std::uint32_t left = limits_.max_step_tokens;  // rows
-  for (const Sequence* sequence : running_)
-    left -= padded ? (sequence->planned > 0 ? 1 : 0) : sequence->planned;
-  if (time_is_used_up_) left = 0;
+  std::uint32_t left = rows_left();
   std::uint32_t promised = promised_blocks();
-
   std::size_t taken = taken_seats();
   std::uint32_t rest_of_group = 0;  // members to be admitted after the one that was
   for (std::uint32_t index = 0; index < queue_.size();) {
@@ -64,31 +60,46 @@ void Scheduler::admit(Phase phase) {
 
     queue_.erase(index);
     limit_logit_rows(sequence);
-    if (forming) {
-      if (batch_live_ == 0) ++batch_;
-      sequence.batch = batch_;
-      ++batch_live_;
-      ++batch_rows_;
-    }
+    if (forming) join_batch(sequence);
     start(sequence, from);
-    if (phase != Phase::kPrompts || prompt) {
-      // In a padded step the chunk size is known only when all are admitted: see equalize_chunks().
-      if (padded) {
-        sequence.planned = std::min(left, 1u);
-        left -= sequence.planned;
-      } else {
-        sequence.planned = take_chunk(sequence, left);
-      }
-      if (!padded && sequence.planned > 0) {
-        [[maybe_unused]] const bool grown = grow_for_step(sequence);
-        assert(grown && "admission counted the blocks");
-      }
-    }
+    if (phase != Phase::kPrompts || prompt) plan_admitted(sequence, left);
     const std::uint32_t held = static_cast<std::uint32_t>(sequence.blocks.size());
     promised += from.need_blocks > held ? from.need_blocks - held : 0;
     // equalize_chunks() copies the shared block.
     if (padded && needs_copy(sequence)) ++promised;
   }
+}
+
+// The rows of the step that its members have not got.
+std::uint32_t Scheduler::rows_left() const {
+  if (time_is_used_up_) return 0;
+  const bool padded = policy_.layout == Layout::kPadded;
+  std::uint32_t left = limits_.max_step_tokens;
+  for (const Sequence* sequence : running_)
+    left -= padded ? (sequence->planned > 0 ? 1 : 0) : sequence->planned;
+  return left;
+}
+
+// Request admission: the sequence is a member of the batch that is being formed.
+void Scheduler::join_batch(Sequence& sequence) {
+  if (batch_live_ == 0) ++batch_;
+  sequence.batch = batch_;
+  ++batch_live_;
+  ++batch_rows_;
+}
+
+// Gives a request that was just admitted its part of the step.
+void Scheduler::plan_admitted(Sequence& sequence, std::uint32_t& left) {
+  if (policy_.layout == Layout::kPadded) {
+    // The chunk size is known only when all are admitted: see equalize_chunks().
+    sequence.planned = std::min(left, 1u);
+    left -= sequence.planned;
+    return;
+  }
+  sequence.planned = take_chunk(sequence, left);
+  if (sequence.planned == 0) return;
+  [[maybe_unused]] const bool grown = grow_for_step(sequence);
+  assert(grown && "admission counted the blocks");
 }
 
 // How many members of its group wait from this place of the queue on; 1 for a request without one.

@@ -17,6 +17,43 @@ std::size_t Scheduler::group_end(std::size_t first) const {
   return end;
 }
 
+// Makes sure that all members of a group get their blocks, so that it need not be preempted after
+// some of them have got theirs. If no other request can be preempted, the group itself is: false.
+bool Scheduler::make_room_for_group(std::size_t first, std::size_t end) {
+  while (wanted_blocks(first, end) > blocks_.available()) {
+    if (end == running_.size()) {
+      preempt(*running_[first]);
+      return false;
+    }
+    preempt(victim(end));
+  }
+  return true;
+}
+
+// Blocks that the planned tokens of running members need beyond those that the members have.
+std::uint32_t Scheduler::wanted_blocks(std::size_t first, std::size_t end) const {
+  std::uint32_t wanted = 0;
+  for (std::size_t i = first; i < end; ++i) {
+    const Sequence& sequence = *running_[i];
+    if (sequence.planned == 0) continue;
+    const std::uint32_t target = blocks_for(sequence.computed() + sequence.planned);
+    const auto held = static_cast<std::uint32_t>(sequence.blocks.size());
+    wanted += target > held ? target - held : 0;
+    if (!needs_copy(sequence)) continue;
+    // The last member that writes to a block need not copy it if no other sequence has it.
+    const BlockId block = sequence.blocks[sequence.computed() / kTokensPerBlock];
+    std::uint32_t others = blocks_.references(block) - 1;
+    for (std::size_t k = first; k < i; ++k) {
+      const Sequence& before = *running_[k];
+      if (before.planned > 0 && needs_copy(before) &&
+          before.blocks[before.computed() / kTokensPerBlock] == block)
+        --others;
+    }
+    wanted += others > 0 ? 1 : 0;
+  }
+  return wanted;
+}
+
 void Scheduler::fork(RequestId id, RequestId parent_id) {
   Sequence* parent = find(parent_id);
   if (parent == nullptr) return;

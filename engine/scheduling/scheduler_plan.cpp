@@ -2,6 +2,7 @@
 // them blocks, preempting others if blocks run short; admit waiting requests; write the plan.
 #include <algorithm>
 #include <cassert>
+#include <span>
 
 #include "engine/scheduling/scheduler.h"
 
@@ -16,51 +17,50 @@ constexpr std::uint32_t kMostPromptSteps = 8;
 
 const BatchPlan& Scheduler::plan() {
   begin_step();
-  if (policy_.phases == Phases::kMixed) {
-    std::size_t running = 0;
-    do {
-      running = running_.size();
-      plan_phase(Phase::kBoth);
-      // The plan is empty if every chosen request preempted itself. Others can run then: try again.
-    } while (planned_members() == 0 && running_.size() < running);
-  } else {
-    const bool decodes_wait = std::any_of(running_.begin(), running_.end(),
-                                          [](const Sequence* s) { return !s->in_prompt(); });
-    const bool timed = target_ms() != 0 && policy_.layout == Layout::kPacked;
-    const bool decodes_first =
-        decodes_wait && prompt_steps_in_a_row_ >= (timed ? 1 : kMostPromptSteps);
-    std::size_t running = 0;
-    Phase phase = Phase::kPrompts;
-    do {
-      running = running_.size();
-      phase = decodes_first ? Phase::kDecodes : Phase::kPrompts;
-      plan_phase(phase);
-      if (planned_members() > 0) break;
-      phase = decodes_first ? Phase::kPrompts : Phase::kDecodes;
-      plan_phase(phase);
-    } while (planned_members() == 0 && running_.size() < running);
-    prompt_steps_in_a_row_ =
-        phase == Phase::kPrompts && decodes_wait ? prompt_steps_in_a_row_ + 1 : 0;
-  }
+  if (policy_.phases == Phases::kMixed)
+    plan_mixed();
+  else
+    plan_one_phase();
   finish_step();
   return plan_;
 }
 
+// Prompts and decodes in one step. The plan is empty if every chosen request preempted itself.
+// Others can run then: it tries again.
+void Scheduler::plan_mixed() {
+  std::size_t running = 0;
+  do {
+    running = running_.size();
+    plan_phase(Phase::kBoth);
+  } while (planned_members() == 0 && running_.size() < running);
+}
+
+// Prompts alone, or decodes alone if there are no prompts or it is their turn. Like plan_mixed(),
+// it tries again if every chosen request preempted itself.
+void Scheduler::plan_one_phase() {
+  const bool decodes_wait = std::any_of(running_.begin(), running_.end(),
+                                        [](const Sequence* s) { return !s->in_prompt(); });
+  const bool timed = target_ms() != 0 && policy_.layout == Layout::kPacked;
+  const bool decodes_first =
+      decodes_wait && prompt_steps_in_a_row_ >= (timed ? 1 : kMostPromptSteps);
+  std::size_t running = 0;
+  Phase phase = Phase::kPrompts;
+  do {
+    running = running_.size();
+    phase = decodes_first ? Phase::kDecodes : Phase::kPrompts;
+    plan_phase(phase);
+    if (planned_members() > 0) break;
+    phase = decodes_first ? Phase::kPrompts : Phase::kDecodes;
+    plan_phase(phase);
+  } while (planned_members() == 0 && running_.size() < running);
+  prompt_steps_in_a_row_ =
+      phase == Phase::kPrompts && decodes_wait ? prompt_steps_in_a_row_ + 1 : 0;
+}
+
 void Scheduler::begin_step() {
+  plan_.clear();
   plan_.step = totals_.steps + 1;
   plan_limit_ = limits_.max_step_tokens;
-  plan_.members.clear();
-  plan_.block_ids.clear();
-  plan_.ids.clear();
-  plan_.parents.clear();
-  plan_.padding_tokens = 0;
-  plan_.swap_out.clear();
-  plan_.swap_in.clear();
-  plan_.copies.clear();
-  plan_.admitted.clear();
-  plan_.preempted_recompute.clear();
-  plan_.preempted_swap.clear();
-  plan_.prefix_hits.clear();
   short_of_blocks_ = false;
   logit_rows_left_ = limits_.max_proposed;
   window_closes_.reset();
@@ -109,29 +109,6 @@ void Scheduler::limit_logit_rows(Sequence& sequence) {
   logit_rows_left_ -= sequence.score_rows;
 }
 
-// The running request that is preempted next, among those from index `first` on. The best protected
-// request is never the victim, so that it can always finish. REQUIRES: there is a victim.
-Sequence& Scheduler::victim(std::size_t first) const {
-  const auto more_protected = [&](const Sequence* a, const Sequence* b) {
-    switch (policy_.victim) {
-      case Victim::kYoungest:
-        break;
-      case Victim::kLeastRecent:
-        // Decodes take part in every step unless the host is judging one, so that among the others
-        // the time of admission decides.
-        if (a->last_step != b->last_step) return a->last_step > b->last_step;
-        if (a->admitted_step != b->admitted_step) return a->admitted_step > b->admitted_step;
-        break;
-      case Victim::kLargest:
-        if (a->blocks.size() != b->blocks.size()) return a->blocks.size() < b->blocks.size();
-        break;
-    }
-    return is_better_protected(a, b);
-  };
-  return **std::max_element(running_.begin() + static_cast<std::ptrdiff_t>(first), running_.end(),
-                            more_protected);
-}
-
 void Scheduler::plan_phase(Phase phase) {
   choose_running(phase);
   sample_in_pairs();
@@ -145,17 +122,7 @@ void Scheduler::plan_phase(Phase phase) {
 void Scheduler::choose_running(Phase phase) {
   const bool padded = policy_.layout == Layout::kPadded;
   const std::uint32_t budget = limits_.max_step_tokens;
-  candidates_.clear();
-  std::uint32_t at_least = 0;  // rows that the candidates need at least
-  for (Sequence* sequence : running_) {
-    if (!sequence->ready()) continue;
-    const bool prompt = sequence->in_prompt();
-    if (phase == Phase::kBoth || prompt == (phase == Phase::kPrompts)) {
-      candidates_.push_back(sequence);
-      at_least += padded || !prompt ? 1 : 0;
-    }
-  }
-  if (at_least > budget) keep_least_recent(budget);
+  if (list_candidates(phase) > budget) keep_least_recent(budget);
   if (candidates_.empty()) {
     if (!padded) limit_time(phase);  // of prompts that are admitted now
     return;
@@ -168,15 +135,32 @@ void Scheduler::choose_running(Phase phase) {
       return a->sampled_step != b->sampled_step ? a->sampled_step < b->sampled_step
                                                 : is_better_protected(a, b);
     });
-
   if (padded) {
     const std::uint32_t chunk = budget / rows(static_cast<std::uint32_t>(candidates_.size()));
     for (Sequence* sequence : candidates_) sequence->planned = chunk_limit(*sequence, chunk);
-    return;
+  } else {
+    divide_budget(phase, budget);
   }
-  // Decodes first, so that no stream waits for another request's prompt; then the proposals of
-  // decodes; prompts share the rest.
-  std::uint32_t left = budget;
+}
+
+// Lists the running requests that may take part in the phase, and returns how many rows they need
+// at least.
+std::uint32_t Scheduler::list_candidates(Phase phase) {
+  candidates_.clear();
+  std::uint32_t at_least = 0;
+  for (Sequence* sequence : running_) {
+    if (!sequence->ready()) continue;
+    const bool prompt = sequence->in_prompt();
+    if (phase != Phase::kBoth && prompt != (phase == Phase::kPrompts)) continue;
+    candidates_.push_back(sequence);
+    at_least += policy_.layout == Layout::kPadded || !prompt ? 1 : 0;
+  }
+  return at_least;
+}
+
+// Packed steps: decodes first, so that no stream waits for another request's prompt; then the
+// proposals of decodes; prompts share the rest.
+void Scheduler::divide_budget(Phase phase, std::uint32_t left) {
   for (Sequence* sequence : candidates_) {
     if (sequence->in_prompt()) continue;
     sequence->planned = 1;
@@ -257,83 +241,6 @@ void Scheduler::give_blocks_to_running() {
   }
 }
 
-// Makes sure that all members of a group get their blocks, so that it need not be preempted after
-// some of them have got theirs. If no other request can be preempted, the group itself is: false.
-bool Scheduler::make_room_for_group(std::size_t first, std::size_t end) {
-  while (wanted_blocks(first, end) > blocks_.available()) {
-    if (end == running_.size()) {
-      preempt(*running_[first]);
-      return false;
-    }
-    preempt(victim(end));
-  }
-  return true;
-}
-
-// Blocks that the planned tokens of running members need beyond those that the members have.
-std::uint32_t Scheduler::wanted_blocks(std::size_t first, std::size_t end) const {
-  std::uint32_t wanted = 0;
-  for (std::size_t i = first; i < end; ++i) {
-    const Sequence& sequence = *running_[i];
-    if (sequence.planned == 0) continue;
-    const std::uint32_t target = blocks_for(sequence.computed() + sequence.planned);
-    const auto held = static_cast<std::uint32_t>(sequence.blocks.size());
-    wanted += target > held ? target - held : 0;
-    if (!needs_copy(sequence)) continue;
-    // The last member that writes to a block need not copy it if no other sequence has it.
-    const BlockId block = sequence.blocks[sequence.computed() / kTokensPerBlock];
-    std::uint32_t others = blocks_.references(block) - 1;
-    for (std::size_t k = first; k < i; ++k) {
-      const Sequence& before = *running_[k];
-      if (before.planned > 0 && needs_copy(before) &&
-          before.blocks[before.computed() / kTokensPerBlock] == block)
-        --others;
-    }
-    wanted += others > 0 ? 1 : 0;
-  }
-  return wanted;
-}
-
-// Whether the block that the next token goes into is shared.
-bool Scheduler::needs_copy(const Sequence& sequence) const {
-  return sequence.computed() % kTokensPerBlock != 0 &&
-         blocks_.references(sequence.blocks[sequence.computed() / kTokensPerBlock]) > 1;
-}
-
-// Gives the sequence blocks for its planned tokens. Returns false and does nothing if there are too
-// few.
-bool Scheduler::grow_for_step(Sequence& sequence) {
-  const std::uint32_t target = sequence.blocks_after(sequence.planned);
-  const std::uint32_t held = static_cast<std::uint32_t>(sequence.blocks.size());
-  const bool copies = needs_copy(sequence);
-  const std::uint32_t wanted = (target > held ? target - held : 0) + (copies ? 1 : 0);
-  if (wanted > blocks_.available()) return false;
-  if (sequence.computed() % kTokensPerBlock != 0) {
-    BlockId& block = sequence.blocks[sequence.computed() / kTokensPerBlock];
-    if (copies) {
-      const BlockId copy = blocks_.allocate(sequence.id);
-      plan_.copies.push_back({.from = block, .to = copy});
-      blocks_.release(block, plan_.step);
-      block = copy;
-    } else if (blocks_.findable(block)) {
-      // The sequence took tokens of a full block back.
-      blocks_.forget(block);
-    }
-  }
-  while (sequence.blocks.size() < target) sequence.blocks.push_back(blocks_.allocate(sequence.id));
-  return true;
-}
-
-std::uint32_t Scheduler::tokens_that_fit(const Sequence& sequence) const {
-  std::uint32_t available = blocks_.available();
-  if (needs_copy(sequence)) {
-    if (available == 0) return 0;
-    --available;
-  }
-  const std::uint32_t blocks = static_cast<std::uint32_t>(sequence.blocks.size()) + available;
-  return blocks * kTokensPerBlock - sequence.computed();
-}
-
 std::uint32_t Scheduler::planned_members() const {
   return static_cast<std::uint32_t>(
       std::count_if(running_.begin(), running_.end(),
@@ -357,65 +264,93 @@ void Scheduler::equalize_chunks() {
   }
 }
 
+// Writes the plan, and counts its tokens as computed.
 void Scheduler::finish_step() {
   std::uint32_t longest = 0, tokens = 0;
   for (Sequence* sequence : running_) {
     if (sequence->planned == 0) continue;
-    const std::uint32_t first = sequence->computed();
-    const std::uint32_t end = first + sequence->planned;
-    const bool candidates = sequence->at_candidates();
-    // Candidates wait for the next step if their text is computed in this one.
-    const bool samples =
-        end >= sequence->committed() && (candidates || !sequence->has_candidates());
-    // Proposals that did not fit are dropped: a step judges all that a sequence has.
-    if (samples) sequence->truncate_proposals(end);
-    const Sequence* const followed = sequence->followed;
-    BatchMember member{.request = followed != nullptr ? followed->id : sequence->id,
-                       .shadow = followed != nullptr,
-                       .slot = sequence->slot,
-                       .first_position = first,
-                       .tokens = sequence->planned,
-                       .proposed = samples ? sequence->proposed() : 0,
-                       .samples = samples,
-                       .decodes = !sequence->in_prompt(),
-                       .first_id = static_cast<std::uint32_t>(plan_.ids.size()),
-                       .first_parent = static_cast<std::uint32_t>(plan_.parents.size()),
-                       .first_block = static_cast<std::uint32_t>(plan_.block_ids.size()),
-                       .blocks = sequence->blocks_after(sequence->planned)};
-    if (const std::uint32_t unscored = std::max(first, sequence->scored);
-        unscored < std::min(end, sequence->score_end)) {
-      member.first_scored = unscored - first;
-      member.scored = std::min(end, sequence->score_end) - unscored;
-      sequence->scored += member.scored;
-    }
-    member.input_on_gpu = samples && sequence->pending();
-    member.input_slot = followed != nullptr ? followed->slot : sequence->slot;
-    member.awaits_host = samples && (sequence->with_host || member.proposed > 0);
-    member.candidates = candidates;
-    member.tree = member.proposed > 0 && !sequence->parents().empty();
-    if (candidates) copy_to_candidates(*sequence);
-    const std::span<const TokenId> ids =
-        sequence->tokens().subspan(first, member.tokens - (member.input_on_gpu ? 1 : 0));
-    plan_.ids.insert(plan_.ids.end(), ids.begin(), ids.end());
-    if (member.input_on_gpu) plan_.ids.push_back(0);
-    if (member.tree)
-      plan_.parents.insert(plan_.parents.end(), sequence->parents().begin(),
-                           sequence->parents().end());
-    plan_.members.push_back(member);
-    plan_.block_ids.insert(plan_.block_ids.end(), sequence->blocks.begin(),
-                           sequence->blocks.begin() + member.blocks);
-    (member.decodes ? totals_.decode_tokens : totals_.prompt_tokens) += member.tokens;
-    totals_.proposed_tokens += member.proposed;
+    const BatchMember member = add_member(*sequence);
     longest = std::max(longest, member.tokens);
     tokens += member.tokens;
     sequence->compute(sequence->planned);
-    if (samples) {
+    if (member.samples) {
       sequence->sample(member.awaits_host);
       sequence->sampled_step = plan_.step;
     }
     sequence->last_step = plan_.step;
   }
   if (plan_.empty()) return;
+  list_forks_as_admitted();
+  if (policy_.layout == Layout::kPadded)
+    plan_.padding_tokens =
+        rows(static_cast<std::uint32_t>(plan_.members.size())) * longest - tokens;
+  ++totals_.steps;
+  totals_.padding_tokens += plan_.padding_tokens;
+  totals_.copies += plan_.copies.size();
+  totals_.evictions = blocks_.evictions();
+}
+
+// Adds the sequence's part of the step to the plan.
+BatchMember Scheduler::add_member(Sequence& sequence) {
+  const std::uint32_t first = sequence.computed();
+  const std::uint32_t end = first + sequence.planned;
+  const bool candidates = sequence.at_candidates();
+  // Candidates wait for the next step if their text is computed in this one.
+  const bool samples = end >= sequence.committed() && (candidates || !sequence.has_candidates());
+  // Proposals that did not fit are dropped: a step judges all that a sequence has.
+  if (samples) sequence.truncate_proposals(end);
+  const Sequence* const followed = sequence.followed;
+  BatchMember member{.request = followed != nullptr ? followed->id : sequence.id,
+                     .shadow = followed != nullptr,
+                     .slot = sequence.slot,
+                     .first_position = first,
+                     .tokens = sequence.planned,
+                     .proposed = samples ? sequence.proposed() : 0,
+                     .samples = samples,
+                     .decodes = !sequence.in_prompt(),
+                     .input_on_gpu = samples && sequence.pending(),
+                     .input_slot = followed != nullptr ? followed->slot : sequence.slot,
+                     .candidates = candidates};
+  member.awaits_host = samples && (sequence.with_host || member.proposed > 0);
+  member.tree = member.proposed > 0 && !sequence.parents().empty();
+  add_scores(sequence, member);
+  if (candidates) copy_to_candidates(sequence);
+  add_lists(sequence, member);
+  plan_.members.push_back(member);
+  (member.decodes ? totals_.decode_tokens : totals_.prompt_tokens) += member.tokens;
+  totals_.proposed_tokens += member.proposed;
+  return member;
+}
+
+// The prompt tokens of the member whose successors are scored in this step.
+void Scheduler::add_scores(Sequence& sequence, BatchMember& member) {
+  const std::uint32_t first = std::max(member.first_position, sequence.scored);
+  const std::uint32_t end = std::min(member.first_position + member.tokens, sequence.score_end);
+  if (first >= end) return;
+  member.first_scored = first - member.first_position;
+  member.scored = end - first;
+  sequence.scored += member.scored;
+}
+
+// What the plan has of all members one after the other: ids, parents, block tables.
+void Scheduler::add_lists(const Sequence& sequence, BatchMember& member) {
+  const auto size = [](const auto& list) { return static_cast<std::uint32_t>(list.size()); };
+  member.first_id = size(plan_.ids);
+  member.first_parent = size(plan_.parents);
+  member.first_block = size(plan_.block_ids);
+  member.blocks = sequence.blocks_after(sequence.planned);
+  const std::span<const TokenId> ids = sequence.tokens().subspan(
+      member.first_position, member.tokens - (member.input_on_gpu ? 1 : 0));
+  plan_.ids.insert(plan_.ids.end(), ids.begin(), ids.end());
+  if (member.input_on_gpu) plan_.ids.push_back(0);
+  if (member.tree)
+    plan_.parents.insert(plan_.parents.end(), sequence.parents().begin(), sequence.parents().end());
+  plan_.block_ids.insert(plan_.block_ids.end(), sequence.blocks.begin(),
+                         sequence.blocks.begin() + member.blocks);
+}
+
+// Forks that were made since the last plan count as admitted by this one.
+void Scheduler::list_forks_as_admitted() {
   for (const RequestId id : forked_) {
     const Sequence* sequence = find(id);
     // One that was preempted since is admitted later.
@@ -424,13 +359,6 @@ void Scheduler::finish_step() {
       plan_.admitted.push_back(id);
   }
   forked_.clear();
-  if (policy_.layout == Layout::kPadded)
-    plan_.padding_tokens =
-        rows(static_cast<std::uint32_t>(plan_.members.size())) * longest - tokens;
-  ++totals_.steps;
-  totals_.padding_tokens += plan_.padding_tokens;
-  totals_.copies += plan_.copies.size();
-  totals_.evictions = blocks_.evictions();
 }
 
 }  // namespace hearth

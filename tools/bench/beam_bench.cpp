@@ -77,4 +77,9 @@ Result<BeamTime> time_beams(Session& session, const ModelBenchOptions& options, 
                   .stream_tokens_per_s = median(std::move(streams))};
 }
 
+void print(const BeamTime& time) {
+  fmt::print("{} beams: {:.1f} tokens/s; {} streams: {:.1f} tokens/s; ratio {:.3f}\n", time.beams,
+             time.beam_tokens_per_s, time.beams, time.stream_tokens_per_s, time.ratio());
+}
+
 }  // namespace hearth

@@ -19,4 +19,6 @@ struct BeamTime {
 // the session was opened with bench_session_options() for a batch of `beams`.
 Result<BeamTime> time_beams(Session& session, const ModelBenchOptions& options, uint32_t beams);
 
+void print(const BeamTime& time);
+
 }  // namespace hearth

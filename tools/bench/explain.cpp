@@ -67,9 +67,8 @@ Result<std::vector<StepExplanation>> explain_steps(const DeviceCaps& caps, const
   return explanations;
 }
 
-std::string to_text(const StepExplanation& step) {
-  return fmt::format("{}\n{}{}", bucket_text(step.bucket), to_text(step.layers),
-                     costs_text(step.costs));
+void print(const StepExplanation& step) {
+  fmt::print("{}\n{}{}\n", bucket_text(step.bucket), to_text(step.layers), costs_text(step.costs));
 }
 
 nlohmann::json to_json(const StepExplanation& step) {

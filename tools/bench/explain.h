@@ -3,7 +3,6 @@
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
-#include <string>
 #include <vector>
 
 #include "engine/model/model.h"
@@ -28,7 +27,7 @@ Result<std::vector<StepExplanation>> explain_steps(const DeviceCaps& caps, const
                                                    const SessionOptions& session,
                                                    const ModelBenchOptions& bench);
 
-std::string to_text(const StepExplanation& step);
+void print(const StepExplanation& step);
 nlohmann::json to_json(const StepExplanation& step);
 
 }  // namespace hearth

@@ -2,35 +2,28 @@
 // fast each kernel is (--kernels), compared with the device's measured ceilings; which kernels a
 // step runs, here or elsewhere (--explain).
 #include <algorithm>
-#include <iterator>
-#include <nlohmann/json.hpp>
 
 #include <fmt/format.h>
 
 #include "engine/program/device_profiles.h"
 #include "engine/ranks/mpi_link.h"
 #include "engine/scheduling/batch_plan.h"
-#include "runtime/chain_check.h"
 #include "runtime/device.h"
 #include "runtime/fragment_check.h"
 #include "runtime/instance.h"
 #include "runtime/pipeline_cache.h"
-#include "tools/bench/beam_bench.h"
+#include "tools/bench/bench_report.h"
 #include "tools/bench/constrained_bench.h"
 #include "tools/bench/explain.h"
-#include "tools/bench/kernel_bench.h"
-#include "tools/bench/kernel_cases.h"
 #include "tools/bench/link_bench.h"
 #include "tools/bench/model_bench.h"
 #include "tools/bench/rank_bench.h"
-#include "tools/bench/reports.h"
 #include "tools/bench/search_bench.h"
-#include "tools/bench/speculation_bench.h"
-#include "tools/bench/step_profile.h"
+#include "tools/bench/session_tests.h"
+#include "tools/bench/time_kernels.h"
 #include "tools/commands/command.h"
 #include "tools/commands/common_options.h"
 #include "tools/commands/model_options.h"
-#include "tools/progress.h"
 #include "tools/read_text.h"
 
 namespace hearth {
@@ -125,24 +118,37 @@ class BenchCommand : public Command {
     const bool several = model_.session_options().ranks.several();
     if (link_ && !several) return run_link();
     if (several || started_by_mpirun()) return run_ranks();
-    return kernels_ ? run_kernels() : explain_ ? explain_model() : run_model();
+    BenchReport report(json_);
+    return kernels_   ? time_kernels(model_.session.device, filter_, report)
+           : explain_ ? explain_model(report)
+                      : run_model(report);
   }
 
  private:
-  bool wants(const KernelCases& family) const {
-    return family.family().find(filter_) != std::string::npos;
-  }
-
   Status run_link() const {
     HEARTH_ASSIGN(const auto file, model_.open_file());
     HEARTH_ASSIGN(const ModelPlan plan, plan_model(*file));
     return bench_link(plan.config, json_);
   }
 
+  bool speculates() const {
+    return model_.session_options().speculation.method != SpeculationMethod::kNone;
+  }
+
   bool times_other_things() const {
     return kernels_ || profile_ || explain_ || beams_ > 0 || search_.searches() ||
-           !schema_.empty() ||
-           model_.session_options().speculation.method != SpeculationMethod::kNone;
+           !schema_.empty() || speculates();
+  }
+
+  // The prompt and decode tests that suit the model. The default prompt is too long for some.
+  void fit_tests(const ModelPlan& plan) {
+    if (!prompt_->given()) bench_.prompt = std::min(bench_.prompt, plan.config.context - 1);
+    if (bench_.tokens == 0) bench_.batches.clear();
+  }
+
+  Status check_tests() const {
+    if (bench_.prompt > 0 || !bench_.batches.empty()) return {};
+    return Error{ErrorKind::kInvalid, "nothing to time: -p and -n are both 0"};
   }
 
   Status run_ranks() {
@@ -150,16 +156,15 @@ class BenchCommand : public Command {
       return unsupported("on several ranks, hearth bench times only prompts and decoding");
     HEARTH_ASSIGN(std::unique_ptr<ModelFile> file, model_.open_file());
     HEARTH_ASSIGN(const ModelPlan plan, plan_model(*file));
-    if (!prompt_->given()) bench_.prompt = std::min(bench_.prompt, plan.config.context - 1);
-    if (bench_.tokens == 0) bench_.batches.clear();
-    if (bench_.prompt == 0 && bench_.batches.empty())
-      return Error{ErrorKind::kInvalid, "nothing to time: -p and -n are both 0"};
+    fit_tests(plan);
+    HEARTH_TRY(check_tests());
     model_.session.max_sequences = 1;
     model_.session = bench_session_options(model_.session, bench_);
     if (model_.is_other_rank()) return model_.run_rank();
     if (link_ && !json_) HEARTH_TRY(bench_link(plan.config, json_));
 
-    Progress progress("timing", ProgressOutput::standard_error(json_));
+    BenchReport report(json_);
+    Progress progress = report.progress();
     const auto on_run = [&](const std::string& what, uint32_t run, uint32_t runs) {
       progress.update(run, runs, fmt::format("{}, run {} of {}", what, run + 1, runs));
     };
@@ -171,23 +176,19 @@ class BenchCommand : public Command {
     HEARTH_TRY(check_room(*session));
     HEARTH_ASSIGN(std::vector<RankBenchTime> times, bench_ranks(*session, bench_, on_run));
     progress.clear();
-    nlohmann::json list = nlohmann::json::array();
     if (!json_) {
       for (const std::string& line : session->ranks()->describe()) fmt::print("{}\n", line);
       print_ranks_header();
     }
     for (size_t i = 0; i < times.size(); ++i) {
       if (i < alone.size()) times[i].alone = alone[i];
-      if (!json_) print(times[i]);
-      list.push_back(to_json(times[i]));
+      report.add(times[i]);
     }
     if (!json_ && session->options().ranks.split == RankSplit::kLayers)
       fmt::print("{}\n", describe_rows(times));
-    if (json_)
-      fmt::print("{}\n", nlohmann::json{{"model", session->file().name()},
-                                        {"ranks", session->ranks()->describe()},
-                                        {"results", list}}
-                             .dump(2, ' ', false, nlohmann::json::error_handler_t::replace));
+    report.set("model", session->file().name());
+    report.set("ranks", session->ranks()->describe());
+    report.end("results");
     return {};
   }
 
@@ -204,50 +205,6 @@ class BenchCommand : public Command {
     return bench_alone(**session, bench_, on_run);
   }
 
-  Status run_kernels() {
-    if (std::ranges::none_of(KernelCases::all(), [&](const auto* each) { return wants(*each); }))
-      return Error{ErrorKind::kInvalid,
-                   fmt::format("no kernel family has '{}' in its name", filter_)};
-    HEARTH_ASSIGN(const auto instance, Instance::create({}));
-    HEARTH_ASSIGN(const auto device, Device::open(*instance, model_.session.device));
-    HEARTH_ASSIGN(const auto pipelines,
-                  PipelineStore::create(*device, {.cache_directory = default_cache_directory()}));
-    HEARTH_TRY(check_chain(*device, *pipelines));
-    HEARTH_TRY(check_fragments(*device, *pipelines));
-    KernelBench bench(*device, *pipelines);
-    HEARTH_ASSIGN(const Ceilings ceilings, measure_ceilings(bench));
-    if (!json_) {
-      print_ceilings(device->caps(), ceilings);
-      print_kernel_header();
-    }
-    nlohmann::json list = nlohmann::json::array();
-    std::vector<const KernelCases*> families;
-    std::ranges::copy_if(KernelCases::all(), std::back_inserter(families),
-                         [&](const auto* family) { return wants(*family); });
-    Progress progress("timing kernels", ProgressOutput::standard_error(json_));
-    for (size_t i = 0; i < families.size(); ++i) {
-      HEARTH_ASSIGN(const KernelCaseSet set, families[i]->make(bench));
-      const size_t cases = set.cases.size();
-      for (size_t k = 0; k < cases; ++k) {
-        // Every family counts the same: how many cases the next ones have is not known yet.
-        progress.update(i * cases + k, families.size() * cases,
-                        fmt::format("{} {}", set.cases[k].kernel, set.cases[k].shape));
-        HEARTH_ASSIGN(const KernelTime time, bench.measure(set.cases[k], ceilings));
-        progress.clear();
-        if (!json_) print(time);
-        list.push_back(to_json(time));
-      }
-    }
-    progress.clear();
-    if (json_)
-      fmt::print("{}\n", nlohmann::json{{"device", device->caps().name},
-                                        {"driver", device->caps().driver},
-                                        {"ceilings", to_json(ceilings)},
-                                        {"kernels", list}}
-                             .dump(2));
-    return {};
-  }
-
   // Of the device that --device-profile names, or of this machine's.
   Result<DeviceCaps> explained_device() const {
     if (!device_profile_.empty()) return find_device_profile(device_profile_);
@@ -259,36 +216,52 @@ class BenchCommand : public Command {
     return device->caps();
   }
 
-  Status explain_model() {
+  Status explain_model(BenchReport& report) {
     HEARTH_ASSIGN(const std::unique_ptr<ModelFile> file, model_.open_file());
     HEARTH_ASSIGN(const ModelPlan plan, plan_model(*file));
-    if (!prompt_->given()) bench_.prompt = std::min(bench_.prompt, plan.config.context - 1);
-    if (bench_.tokens == 0) bench_.batches.clear();
+    fit_tests(plan);
     HEARTH_ASSIGN(const DeviceCaps caps, explained_device());
     model_.session.max_sequences = 1;
     HEARTH_ASSIGN(
         const auto steps,
         explain_steps(caps, plan, bench_session_options(model_.session_options(), bench_), bench_));
     if (!json_) fmt::print("{} on {}\n\n", file->name(), caps.name);
-    nlohmann::json list = nlohmann::json::array();
-    for (const StepExplanation& step : steps) {
-      if (!json_) fmt::print("{}\n", to_text(step));
-      list.push_back(to_json(step));
-    }
-    if (json_)
-      fmt::print(
-          "{}\n",
-          nlohmann::json{{"device", caps.name}, {"model", file->name()}, {"steps", list}}.dump(
-              2, ' ', false, nlohmann::json::error_handler_t::replace));
+    for (const StepExplanation& step : steps) report.add(step);
+    report.set("device", caps.name);
+    report.set("model", file->name());
+    report.end("steps");
     return {};
   }
 
-  Status run_model() {
+  Status run_model(BenchReport& report) {
     HEARTH_ASSIGN(std::unique_ptr<ModelFile> file, model_.open_file());
     HEARTH_ASSIGN(const ModelPlan plan, plan_model(*file));
-    // The default prompt is too long for some small models.
-    if (!prompt_->given()) bench_.prompt = std::min(bench_.prompt, plan.config.context - 1);
-    if (bench_.tokens == 0) bench_.batches.clear();
+    fit_tests(plan);
+    HEARTH_TRY(choose_tests());
+    model_.session.max_sequences = 1;
+    model_.session = bench_session_options(model_.session, bench_);
+    if (search_.searches())
+      model_.session = search_session_options(model_.session, bench_, search_);
+    HEARTH_ASSIGN(const auto session, model_.open(std::move(file)));
+    HEARTH_TRY(check_room(*session));
+    const DeviceCaps& caps = session->device().caps();
+    report.set("device", caps.name);
+    report.set("model", session->file().name());
+    SessionTests tests(*session, bench_, report);
+    if (beams_ > 0) {
+      HEARTH_TRY(tests.compare_beams(beams_));
+      report.end();
+      return {};
+    }
+    KernelBench kernel_bench(session->device(), session->pipelines());
+    HEARTH_ASSIGN(const Ceilings ceilings, report.measure_ceilings(kernel_bench, caps));
+    HEARTH_TRY(run_tests(tests, ceilings));
+    report.end(profile_ ? "profiles" : "results");
+    return {};
+  }
+
+  // Drops the prompt and decode tests that are not to be run, because others replace them.
+  Status choose_tests() {
     if (beams_ > 0) {
       bench_.prompt = 0;
       bench_.batches = {beams_};
@@ -299,52 +272,18 @@ class BenchCommand : public Command {
       if (!grammar.ok()) return invalid(fmt::format("{}: {}", schema_, grammar.error().message));
       grammar_ = *grammar;
     }
-    const bool speculates =
-        model_.session_options().speculation.method != SpeculationMethod::kNone && !profile_;
-    if (speculates) bench_.prompt = 0;
-    if (bench_.prompt == 0 && bench_.batches.empty())
-      return Error{ErrorKind::kInvalid, "nothing to time: -p and -n are both 0"};
-    model_.session.max_sequences = 1;
+    if (speculates() && !profile_) bench_.prompt = 0;
+    HEARTH_TRY(check_tests());
     if (search_.searches()) bench_.prompt = 0;
-    model_.session = bench_session_options(model_.session, bench_);
-    if (search_.searches())
-      model_.session = search_session_options(model_.session, bench_, search_);
-    HEARTH_ASSIGN(const auto session, model_.open(std::move(file)));
-    HEARTH_TRY(check_room(*session));
-    if (beams_ > 0) return compare_beams(*session);
-
-    KernelBench kernel_bench(session->device(), session->pipelines());
-    HEARTH_ASSIGN(const Ceilings ceilings, measure_ceilings(kernel_bench));
-    if (!json_) print_ceilings(session->device().caps(), ceilings);
-    nlohmann::json list = nlohmann::json::array();
-    HEARTH_TRY(profile_             ? profile_steps(*session, ceilings, list)
-               : search_.searches() ? time_searches(*session, list)
-               : speculates         ? time_speculation(*session, list)
-                                    : time_model(*session, ceilings, list));
-    if (json_)
-      fmt::print("{}\n", nlohmann::json{{"device", session->device().caps().name},
-                                        {"model", session->file().name()},
-                                        {"ceilings", to_json(ceilings)},
-                                        {profile_ ? "profiles" : "results", list}}
-                             .dump(2, ' ', false, nlohmann::json::error_handler_t::replace));
     return {};
   }
 
-  Status compare_beams(Session& session) const {
-    HEARTH_ASSIGN(const BeamTime time, time_beams(session, bench_, beams_));
-    if (json_)
-      fmt::print("{}\n", nlohmann::json{{"device", session.device().caps().name},
-                                        {"model", session.file().name()},
-                                        {"beams", time.beams},
-                                        {"beam_tokens_per_s", time.beam_tokens_per_s},
-                                        {"stream_tokens_per_s", time.stream_tokens_per_s},
-                                        {"ratio", time.ratio()}}
-                             .dump(2, ' ', false, nlohmann::json::error_handler_t::replace));
-    else
-      fmt::print("{} beams: {:.1f} tokens/s; {} streams: {:.1f} tokens/s; ratio {:.3f}\n",
-                 time.beams, time.beam_tokens_per_s, time.beams, time.stream_tokens_per_s,
-                 time.ratio());
-    return {};
+  Status run_tests(SessionTests& tests, const Ceilings& ceilings) const {
+    if (profile_) return tests.profile_steps(ceilings);
+    if (search_.searches()) return tests.time_searches(search_);
+    if (speculates()) return tests.time_speculation();
+    HEARTH_TRY(tests.time_model(ceilings));
+    return grammar_ != nullptr ? tests.time_grammar(grammar_) : Status{};
   }
 
   Status check_room(const Session& session) const {
@@ -360,114 +299,6 @@ class BenchCommand : public Command {
                                "give smaller --batch, -n or --context",
                                uint64_t{model_.session.kv_blocks} * kTokensPerBlock,
                                uint64_t{memory.kv_blocks} * kTokensPerBlock)};
-    return {};
-  }
-
-  Result<Ceilings> measure_ceilings(KernelBench& bench) const {
-    Progress progress("timing", ProgressOutput::standard_error(json_));
-    progress.update(0, 1, "the device's ceilings");
-    return bench.measure_ceilings();
-  }
-
-  Status time_model(Session& session, const Ceilings& ceilings, nlohmann::json& list) const {
-    ModelBench bench(session, bench_, ceilings);
-    // A test's part of the progress is the time that it would take at the device's ceilings.
-    const double prompt_seconds = bench_.prompt > 0 ? bench.ideal_prompt_seconds() : 0;
-    double all_seconds = prompt_seconds, done_seconds = 0;
-    for (const uint32_t batch : bench_.batches) all_seconds += bench.ideal_decode_seconds(batch);
-    Progress progress("timing", ProgressOutput::standard_error(json_));
-    const auto time = [&](const std::string& name, double seconds, auto test) -> Status {
-      HEARTH_ASSIGN(const ModelTime result, test([&](uint32_t run, uint32_t runs) {
-                      constexpr double kParts = 1e6;
-                      const double done = done_seconds + seconds * run / runs;
-                      progress.update(
-                          static_cast<uint64_t>(done / std::max(all_seconds, 1e-12) * kParts),
-                          static_cast<uint64_t>(kParts),
-                          fmt::format("{}, run {} of {}", name, run + 1, runs));
-                    }));
-      done_seconds += seconds;
-      progress.clear();
-      if (!json_) print(result);
-      list.push_back(to_json(result));
-      return {};
-    };
-    if (!json_) print_model_header();
-    if (bench_.prompt > 0)
-      HEARTH_TRY(time(fmt::format("prompt of {} tokens", bench_.prompt), prompt_seconds,
-                      [&](const auto& on_run) { return bench.prompt(on_run); }));
-    for (const uint32_t batch : bench_.batches)
-      HEARTH_TRY(time(fmt::format("decode at batch {}", batch), bench.ideal_decode_seconds(batch),
-                      [&](const auto& on_run) { return bench.decode(batch, on_run); }));
-    return grammar_ != nullptr ? time_grammar(session, list) : Status{};
-  }
-
-  Status time_grammar(Session& session, nlohmann::json& list) const {
-    Progress progress("timing", ProgressOutput::standard_error(json_));
-    if (!json_) print_constrained_header();
-    for (const uint32_t batch : bench_.batches) {
-      HEARTH_ASSIGN(
-          const ConstrainedTime result,
-          time_constrained(session, bench_, batch, grammar_, [&](uint32_t run, uint32_t runs) {
-            progress.update(run, runs, fmt::format("with the schema at batch {}", batch));
-          }));
-      progress.clear();
-      if (!json_) print(result);
-      list.push_back(to_json(result));
-    }
-    return {};
-  }
-
-  Status time_speculation(Session& session, nlohmann::json& list) const {
-    SpeculationBench bench(session, bench_);
-    Progress progress("timing", ProgressOutput::standard_error(json_));
-    if (!json_) print_speculation_header();
-    for (size_t i = 0; i < bench_.batches.size(); ++i) {
-      const auto on_run = [&](uint32_t part, uint32_t parts) {
-        progress.update(i * parts + part, bench_.batches.size() * parts,
-                        fmt::format("batch {}, {}", bench_.batches[i],
-                                    part == 0 ? "plain" : "with speculation"));
-      };
-      HEARTH_ASSIGN(const SpeculationTime time, bench.time(bench_.batches[i], on_run));
-      progress.clear();
-      if (!json_) print(time);
-      list.push_back(to_json(time));
-    }
-    return {};
-  }
-
-  Status time_searches(Session& session, nlohmann::json& list) const {
-    Progress progress("timing", ProgressOutput::standard_error(json_));
-    if (!json_) print_search_header(search_);
-    for (const uint32_t batch : bench_.batches) {
-      HEARTH_ASSIGN(const SearchTime time,
-                    time_search(session, bench_, batch, search_, [&](uint32_t run, uint32_t runs) {
-                      progress.update(run, runs,
-                                      fmt::format("contrastive search at batch {}", batch));
-                    }));
-      progress.clear();
-      if (!json_) print(time);
-      list.push_back(to_json(time));
-    }
-    return {};
-  }
-
-  Status profile_steps(Session& session, const Ceilings& ceilings, nlohmann::json& list) const {
-    const size_t tests = bench_.batches.size() + (bench_.prompt > 0 ? 1 : 0);
-    Progress progress("timing", ProgressOutput::standard_error(json_));
-    const auto profile = [&](uint32_t batch, uint32_t position, uint32_t rows) -> Status {
-      progress.update(list.size(), tests,
-                      rows > 1 ? fmt::format("prompt step of {} tokens", rows)
-                               : fmt::format("decode step at batch {}", batch));
-      HEARTH_ASSIGN(const StepProfile result,
-                    profile_step(session, batch, position, rows, ceilings));
-      progress.clear();
-      if (!json_) print(result);
-      list.push_back(to_json(result));
-      return {};
-    };
-    const uint32_t step_tokens = session.runner().options().limits.rows;
-    if (bench_.prompt > 0) HEARTH_TRY(profile(1, 0, std::min(step_tokens, bench_.prompt)));
-    for (const uint32_t batch : bench_.batches) HEARTH_TRY(profile(batch, bench_.context, 1));
     return {};
   }
 

@@ -9,9 +9,9 @@
 #include "tools/server/api/embeddings_request.h"
 #include "tools/server/api/routes.h"
 #include "tools/server/api/server_state.h"
-#include "tools/server/generation_reply.h"
 #include "tools/server/model_card.h"
 #include "tools/server/openai_reply.h"
+#include "tools/server/request_errors.h"
 
 namespace hearth {
 namespace {

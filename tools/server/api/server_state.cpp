@@ -5,7 +5,7 @@
 
 #include <fmt/format.h>
 
-#include "tools/server/generation_reply.h"
+#include "tools/server/request_errors.h"
 
 namespace hearth {
 namespace {
