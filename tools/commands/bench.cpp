@@ -171,9 +171,11 @@ class BenchCommand : public Command {
     HEARTH_TRY(check_room(*session));
     HEARTH_ASSIGN(std::vector<RankBenchTime> times, bench_ranks(*session, bench_, on_run));
     progress.clear();
+    const std::string& divided_rows = session->ranks()->divided_rows_text();
     nlohmann::json list = nlohmann::json::array();
     if (!json_) {
       for (const std::string& line : session->ranks()->describe()) fmt::print("{}\n", line);
+      if (!divided_rows.empty()) fmt::print("{}\n", divided_rows);
       print_ranks_header();
     }
     for (size_t i = 0; i < times.size(); ++i) {
@@ -186,6 +188,7 @@ class BenchCommand : public Command {
     if (json_)
       fmt::print("{}\n", nlohmann::json{{"model", session->file().name()},
                                         {"ranks", session->ranks()->describe()},
+                                        {"divided_rows", divided_rows},
                                         {"results", list}}
                              .dump(2, ' ', false, nlohmann::json::error_handler_t::replace));
     return {};
