@@ -44,7 +44,10 @@ DividedRows choose_divided_rows(const DeviceCaps& caps, const ModelPlan& plan,
                          .ranks = ranks,
                          .halves = gathers_halves(planner, rows)};
     const double saved = seconds_saved(cost, sum);
-    if (choice.largest == 0) choice.largest = rows, choice.saved_seconds = saved;
+    if (choice.largest == 0) {
+      choice.largest = rows;
+      choice.saved_seconds = saved;
+    }
     if (saved <= 0) break;
     choice.from = rows;
   }

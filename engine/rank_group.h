@@ -58,8 +58,8 @@ class RankGroup {
   // Asks all ranks how much they have room for. `memory` is rank 0's plan and becomes one that all
   // ranks can follow.
   Status plan(MemoryPlan& memory, uint32_t wanted_blocks);
-  // StepLimits::divided_rows: as the options say, or measured; describe() says why. `share` is rank
-  // 0's.
+  // StepLimits::divided_rows: as the options say, or measured; divided_rows_text() says why.
+  // `share` is rank 0's.
   Result<uint32_t> divided_rows(Device& device, const ModelPlan& share, const StepLimits& limits);
   // Host memory for swapped-out blocks, on all ranks together; `own_most` is rank 0's limit.
   uint32_t swap_blocks(uint64_t bytes, uint64_t own_most) const;
