@@ -178,18 +178,26 @@ Status RankGroup::plan(MemoryPlan& memory, uint32_t wanted_blocks) {
 Result<uint32_t> RankGroup::divided_rows(Device& device, const ModelPlan& share,
                                          const StepLimits& limits) {
   if (options_.ranks.split != RankSplit::kTensor) return 0;
-  if (options_.ranks.divided_rows) return *options_.ranks.divided_rows;
+  if (options_.ranks.divided_rows) {
+    divided_rows_text_ = hearth::divided_rows_text(*options_.ranks.divided_rows, "--divide-rows");
+    return *options_.ranks.divided_rows;
+  }
   // What is measured differs from run to run, and so would results, by rounding.
-  if (limits.deterministic) return 0;
+  if (limits.deterministic) {
+    divided_rows_text_ = hearth::divided_rows_text(0, "--deterministic");
+    return 0;
+  }
   for (uint32_t rank = 1; rank < count(); ++rank)
     HEARTH_TRY(link_->send(rank, Channel::kSetup, write_task({.echoes = true})));
   MeetingCost cost;
-  HEARTH_ASSIGN(cost.link, time_link(*link_, {64, 64 << 10, 1 << 20}, kLinkRepetitions));
+  HEARTH_ASSIGN(cost.link, time_links(*link_, {64, 64 << 10, 1 << 20}, kLinkRepetitions));
   HEARTH_ASSIGN(const MeetingTime meeting, time_meeting(device));
   cost.submit_seconds = meeting.submit_seconds;
   cost.byte_seconds = meeting.byte_seconds;
   cost.host_byte_seconds = time_host_byte();
-  return choose_divided_rows(device.caps(), share, limits, cost);
+  const DividedRows choice = choose_divided_rows(device.caps(), share, limits, cost);
+  divided_rows_text_ = hearth::divided_rows_text(choice, cost);
+  return choice.from;
 }
 
 uint32_t RankGroup::swap_blocks(uint64_t bytes, uint64_t own_most) const {

@@ -58,7 +58,8 @@ class RankGroup {
   // Asks all ranks how much they have room for. `memory` is rank 0's plan and becomes one that all
   // ranks can follow.
   Status plan(MemoryPlan& memory, uint32_t wanted_blocks);
-  // StepLimits::divided_rows: as the options say, or measured. `share` is rank 0's.
+  // StepLimits::divided_rows: as the options say, or measured; divided_rows_text() says why.
+  // `share` is rank 0's.
   Result<uint32_t> divided_rows(Device& device, const ModelPlan& share, const StepLimits& limits);
   // Host memory for swapped-out blocks, on all ranks together; `own_most` is rank 0's limit.
   uint32_t swap_blocks(uint64_t bytes, uint64_t own_most) const;
@@ -80,6 +81,8 @@ class RankGroup {
   void on_loss(std::function<void(const std::string& reason)> tell);
   // "rank 1: NVIDIA ..., layers 16 to 31, 4.5 GiB of weights", one line per rank.
   std::vector<std::string> describe() const;
+  // Whether norms are divided, and why, in one line; empty unless every layer is divided.
+  const std::string& divided_rows_text() const { return divided_rows_text_; }
 
  private:
   RankGroup(const ModelFile& file, const SessionOptions& options)
@@ -98,9 +101,10 @@ class RankGroup {
   Link* link_ = nullptr;                          // rank 0's
   std::shared_ptr<SharedRowsList> shared_rows_ = std::make_shared<SharedRowsList>();
   std::vector<std::thread> threads_;
-  std::vector<RankOffer> offers_;         // by rank
-  std::vector<ModelShare> shares_;        // by rank
-  std::vector<RankRoom> rooms_;           // by rank
+  std::vector<RankOffer> offers_;   // by rank
+  std::vector<ModelShare> shares_;  // by rank
+  std::vector<RankRoom> rooms_;     // by rank
+  std::string divided_rows_text_;
   std::optional<LinkExchange> exchange_;  // rank 0's
   std::unique_ptr<RankExecutor> executor_;
   std::mutex loss_;  // for the next two

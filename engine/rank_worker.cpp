@@ -125,7 +125,7 @@ Status run_rank_worker(Instance& instance, Link& link, const ModelFile& file,
     HEARTH_ASSIGN(const Message message, link.receive(0, Channel::kSetup));
     HEARTH_ASSIGN(const RankTask task, read_task(message));
     if (task.echoes) {
-      HEARTH_TRY(echo_link(link));
+      HEARTH_TRY(help_time_links(link));
       continue;
     }
     if (!task.load) {

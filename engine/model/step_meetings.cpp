@@ -8,26 +8,31 @@
 
 namespace hearth {
 
-Result<StepMeetings> StepMeetings::create(Device& device, const ModelConfig& config, uint32_t rows,
-                                          uint32_t logit_rows) {
-  StepMeetings meetings;
-  if (!config.meets_ranks()) return meetings;
-  meetings.samples_ = config.samples();
+MeetingBytes meeting_bytes(const ModelConfig& config, uint32_t rows, uint32_t logit_rows) {
   uint64_t leaving = 0, entering = 0;  // floats
   if (config.shard.is_divided()) {
     leaving = entering = uint64_t{rows} * config.width;
     leaving = std::max(leaving, uint64_t{logit_rows} * config.held_tokens);
-    if (meetings.samples_) entering = std::max(entering, uint64_t{logit_rows} * config.vocabulary);
+    if (config.samples()) entering = std::max(entering, uint64_t{logit_rows} * config.vocabulary);
   }
   if (config.deal.is_divided()) {
     const uint64_t heads = uint64_t{rows} * config.heads;
     leaving = std::max(leaving, heads * (config.head_size + params::kAttentionStats));
     entering = std::max(entering, heads * config.head_size);
   }
-  HEARTH_ASSIGN(meetings.leaving_, device.memory().allocate({.bytes = leaving * sizeof(float),
+  return {.leaving = leaving * sizeof(float), .entering = entering * sizeof(float)};
+}
+
+Result<StepMeetings> StepMeetings::create(Device& device, const ModelConfig& config, uint32_t rows,
+                                          uint32_t logit_rows) {
+  StepMeetings meetings;
+  if (!config.meets_ranks()) return meetings;
+  meetings.samples_ = config.samples();
+  const MeetingBytes bytes = meeting_bytes(config, rows, logit_rows);
+  HEARTH_ASSIGN(meetings.leaving_, device.memory().allocate({.bytes = bytes.leaving,
                                                              .intent = MemoryIntent::kReadback,
                                                              .name = "own part of a meeting"}));
-  HEARTH_ASSIGN(meetings.entering_, device.memory().allocate({.bytes = entering * sizeof(float),
+  HEARTH_ASSIGN(meetings.entering_, device.memory().allocate({.bytes = bytes.entering,
                                                               .intent = MemoryIntent::kUpload,
                                                               .name = "result of a meeting"}));
   return meetings;

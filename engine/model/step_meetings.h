@@ -21,10 +21,16 @@ namespace hearth {
 
 class Device;
 
+// Of the memory for each direction.
+struct MeetingBytes {
+  uint64_t leaving = 0, entering = 0;
+};
+// For steps of up to these sizes, padding of the bucket included. None without other ranks.
+MeetingBytes meeting_bytes(const ModelConfig& config, uint32_t rows, uint32_t logit_rows);
+
 class StepMeetings {
  public:
-  // For steps of up to these sizes, padding of the bucket included. Without other ranks there is no
-  // memory.
+  // As meeting_bytes().
   static Result<StepMeetings> create(Device& device, const ModelConfig& config, uint32_t rows,
                                      uint32_t logit_rows);
 

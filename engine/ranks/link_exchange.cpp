@@ -37,6 +37,11 @@ void copy_numbers(std::span<const std::byte> from, std::span<std::byte> to) {
 
 }  // namespace
 
+Status LinkExchange::send(uint32_t rank, std::span<const float> rows) {
+  return link_.send(rank, Channel::kSums,
+                    write_rows({.step = number_}, {}, rows, spare_.take(rows.size_bytes())));
+}
+
 Result<RowsMessage> LinkExchange::receive(uint32_t rank) {
   HEARTH_ASSIGN(Message message, link_.receive(rank, Channel::kSums));
   HEARTH_ASSIGN(RowsMessage rows, read_rows(std::move(message)));
@@ -51,10 +56,9 @@ Status LinkExchange::share(std::span<const float> own, std::optional<uint64_t> u
     return unit ? part(own, part_of(own.size(), rank, *unit)) : own;
   };
   ++number_;
+  for (RowsMessage& last : messages_) spare_.keep(std::move(last.message));
   for (uint32_t rank = 0; rank < link_.ranks(); ++rank)
-    if (rank != link_.rank())
-      HEARTH_TRY(
-          link_.send(rank, Channel::kSums, write_rows({.step = number_}, {}, part_for(rank))));
+    if (rank != link_.rank()) HEARTH_TRY(send(rank, part_for(rank)));
   return receive_sources(part_for(link_.rank()));
 }
 
@@ -99,8 +103,7 @@ Status LinkExchange::divided_sum(std::span<const float> own, std::span<float> to
   add_up(part_);
   ++number_;
   for (uint32_t rank = 0; rank < link_.ranks(); ++rank)
-    if (rank != link_.rank())
-      HEARTH_TRY(link_.send(rank, Channel::kSums, write_rows({.step = number_}, {}, part_)));
+    if (rank != link_.rank()) HEARTH_TRY(send(rank, part_));
   for (uint32_t rank = 0; rank < link_.ranks(); ++rank) {
     RowsMessage message;
     std::span<const float> sums = part_;
@@ -113,6 +116,7 @@ Status LinkExchange::divided_sum(std::span<const float> own, std::span<float> to
       return Error{ErrorKind::kInternal, fmt::format("rank {} has {} sums instead of {}", rank,
                                                      sums.size(), place.size())};
     std::ranges::copy(sums, place.begin());
+    spare_.keep(std::move(message.message));
   }
   return {};
 }
@@ -129,8 +133,7 @@ Status LinkExchange::gather(std::span<const std::byte> own, uint32_t rows, uint3
   const std::span<const float> message{reinterpret_cast<const float*>(own.data()),
                                        own.size() / sizeof(float)};
   for (uint32_t rank = 0; rank < link_.ranks(); ++rank)
-    if (rank != link_.rank())
-      HEARTH_TRY(link_.send(rank, Channel::kSums, write_rows({.step = number_}, {}, message)));
+    if (rank != link_.rank()) HEARTH_TRY(send(rank, message));
   const size_t row_bytes = all.size() / rows;
   for (uint32_t rank = 0; rank < link_.ranks(); ++rank) {
     RowsMessage received;
@@ -145,14 +148,14 @@ Status LinkExchange::gather(std::span<const std::byte> own, uint32_t rows, uint3
       return Error{ErrorKind::kInternal, fmt::format("rank {} has {} bytes for {} rows", rank,
                                                      source.size(), range.size)};
     copy_numbers(source, all.subspan(range.first * row_bytes, range.size * row_bytes));
+    spare_.keep(std::move(received.message));
   }
   return {};
 }
 
 Status LinkExchange::join(std::span<const float> own, uint32_t rows, std::span<float> all) {
   ++number_;
-  if (link_.rank() != last_rank())
-    return link_.send(last_rank(), Channel::kSums, write_rows({.step = number_}, {}, own));
+  if (link_.rank() != last_rank()) return send(last_rank(), own);
   const size_t width = all.size() / rows;
   size_t column = 0;
   for (uint32_t rank = 0; rank < link_.ranks(); ++rank) {
@@ -177,8 +180,7 @@ Status LinkExchange::merge(std::span<const float> own, uint32_t head_size, std::
                            bool on_last) {
   if (on_last) {
     ++number_;
-    if (link_.rank() != last_rank())
-      return link_.send(last_rank(), Channel::kSums, write_rows({.step = number_}, {}, own));
+    if (link_.rank() != last_rank()) return send(last_rank(), own);
     HEARTH_TRY(receive_sources(own));
   } else {
     HEARTH_TRY(share(own));
@@ -216,8 +218,7 @@ Status LinkExchange::merge(std::span<const float> own, uint32_t head_size, std::
 // Ranks that have no part in a block do not count it, so it has the number of the exchange before.
 Status LinkExchange::send_block(uint32_t rank, std::span<const std::byte> block) {
   const auto* const floats = reinterpret_cast<const float*>(block.data());
-  return link_.send(rank, Channel::kSums,
-                    write_rows({.step = number_}, {}, {floats, block.size() / sizeof(float)}));
+  return send(rank, {floats, block.size() / sizeof(float)});
 }
 
 Result<std::vector<std::byte>> LinkExchange::receive_block(uint32_t rank) {

@@ -11,13 +11,14 @@
 #include "engine/model/tensor_shard.h"
 #include "engine/ranks/link.h"
 #include "engine/ranks/rank_command.h"
+#include "engine/ranks/spare_messages.h"
 
 namespace hearth {
 
 class LinkExchange final : public RankExchange {
  public:
   // REQUIRES: `link` outlives the exchange.
-  explicit LinkExchange(Link& link) : link_(link) {}
+  explicit LinkExchange(Link& link) : link_(link), spare_(link.ranks()) {}
 
   // These fail with the reason of a rank that has given up.
   Status sum(std::span<const float> own, std::span<float> total) override;
@@ -35,6 +36,7 @@ class LinkExchange final : public RankExchange {
 
  private:
   uint32_t last_rank() const { return link_.ranks() - 1; }
+  Status send(uint32_t rank, std::span<const float> rows);
   // The next message of a rank.
   Result<RowsMessage> receive(uint32_t rank);
   // The part of `size` floats in units of so many that a rank adds up.
@@ -55,6 +57,7 @@ class LinkExchange final : public RankExchange {
   Link& link_;
   uint64_t number_ = 0;  // of the current exchange
   bool gave_up_ = false;
+  SpareMessages spare_;                          // what ranks sent becomes what this one sends
   std::vector<RowsMessage> messages_;            // of the current exchange, by rank
   std::vector<std::span<const float>> sources_;  // all ranks' rows, own ones included
   std::vector<float> part_;                      // of a divided sum

@@ -1,6 +1,7 @@
-// How long messages take between two ranks, and what that means for a model divided over them.
+// How long messages take between ranks, and what that means for a model divided over them.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <vector>
@@ -13,13 +14,16 @@ namespace hearth {
 struct LinkTiming {
   uint64_t bytes = 0;
   double seconds = 0;  // one way: half of the median round trip
+  std::array<uint32_t, 2> ranks = {0, 1};
 };
 
-// Rank 0's part: sends messages of each size to rank 1 and back. Then rank 1 may end.
-Result<std::vector<LinkTiming>> time_link(Link& link, const std::vector<uint64_t>& sizes,
-                                          uint32_t repetitions);
-// Rank 1's part: returns every message until rank 0 is done.
-Status echo_link(Link& link);
+// Rank 0's part: sends messages of each size between every two ranks, one pair after the other. The
+// answer has, for each size, the pair that took longest: ranks that meet wait for the slowest.
+// Then the other ranks may end. REQUIRES: sizes are at least 1.
+Result<std::vector<LinkTiming>> time_links(Link& link, const std::vector<uint64_t>& sizes,
+                                           uint32_t repetitions);
+// The part of every other rank, until rank 0 is done.
+Status help_time_links(Link& link);
 
 // The time of a message of any size, between those measured. REQUIRES: sizes ascend.
 double message_seconds(const std::vector<LinkTiming>& timings, double bytes);

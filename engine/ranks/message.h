@@ -9,6 +9,7 @@
 #include <string>
 #include <string_view>
 #include <type_traits>
+#include <utility>
 #include <vector>
 
 #include "engine/ranks/link.h"
@@ -18,6 +19,10 @@ namespace hearth {
 
 class MessageWriter {
  public:
+  MessageWriter() = default;
+  // Writes over a message, whose memory it uses.
+  explicit MessageWriter(Message over) : message_(std::move(over)) { message_.clear(); }
+
   template <class T>
   requires std::is_trivially_copyable_v<T> MessageWriter& value(const T& value) {
     append(&value, sizeof(T));

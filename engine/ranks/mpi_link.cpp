@@ -22,6 +22,7 @@
 #include <unistd.h>
 
 #include "engine/ranks/inbox.h"
+#include "engine/ranks/spare_messages.h"
 #endif
 
 namespace hearth {
@@ -94,6 +95,7 @@ class MpiLink final : public Link {
       : rank_(rank),
         homes_(std::move(homes)),
         inbox_(static_cast<uint32_t>(homes_.size())),
+        spare_(homes_.size()),
         peers_(homes_.size()) {
     const LinkClock::time_point now = LinkClock::now();
     for (uint32_t i = 0; i < peers_.size(); ++i) {
@@ -148,6 +150,7 @@ class MpiLink final : public Link {
   };
   struct Sending {
     MPI_Request request = MPI_REQUEST_NULL;
+    int tag = 0;
     Message message;
   };
   struct Receiving {
@@ -165,7 +168,7 @@ class MpiLink final : public Link {
     if (message.size() > INT_MAX)
       return Error{ErrorKind::kUnsupported, "a message between ranks is larger than 2 GiB"};
     const std::lock_guard lock(mpi_);
-    sending_.push_back({.message = std::move(message)});
+    sending_.push_back({.tag = tag, .message = std::move(message)});
     Sending& last = sending_.back();
     const int result =
         MPI_Isend(last.message.data(), static_cast<int>(last.message.size()), MPI_BYTE,
@@ -211,8 +214,14 @@ class MpiLink final : public Link {
     for (auto each = sending_.begin(); each != sending_.end();) {
       int done = 0;
       if (MPI_Test(&each->request, &done, MPI_STATUS_IGNORE) != MPI_SUCCESS) done = 1;
-      each = done != 0 ? sending_.erase(each) : std::next(each);
       moved |= done != 0;
+      if (done == 0) {
+        ++each;
+        continue;
+      }
+      // As many sums come from other ranks as are sent to them.
+      if (each->tag == static_cast<int>(Channel::kSums)) spare_.keep(std::move(each->message));
+      each = sending_.erase(each);
     }
     if (receiving_.request == MPI_REQUEST_NULL) {
       int found = 0;
@@ -226,6 +235,8 @@ class MpiLink final : public Link {
       MPI_Get_count(&status, MPI_BYTE, &bytes);
       receiving_.source = status.MPI_SOURCE;
       receiving_.tag = status.MPI_TAG;
+      if (status.MPI_TAG == static_cast<int>(Channel::kSums))
+        receiving_.message = spare_.take(static_cast<size_t>(bytes));
       receiving_.message.resize(static_cast<size_t>(bytes));
       if (MPI_Imrecv(receiving_.message.data(), bytes, MPI_BYTE, &handle, &receiving_.request) !=
           MPI_SUCCESS) {
@@ -288,7 +299,8 @@ class MpiLink final : public Link {
   const uint32_t rank_;
   const std::vector<Home> homes_;
   Inbox inbox_;
-  std::mutex mpi_;  // for all calls of MPI, and for the next two
+  std::mutex mpi_;  // for all calls of MPI, and for the next three
+  SpareMessages spare_;
   std::list<Sending> sending_;
   Receiving receiving_;
   std::vector<Peer> peers_;  // the thread's own

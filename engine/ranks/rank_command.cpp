@@ -108,9 +108,10 @@ Result<RankCommand> read_command(const Message& message) {
   return checked(std::move(command), reader);
 }
 
-Message write_rows(const RowsHead& head, const Status& status, std::span<const float> rows) {
+Message write_rows(const RowsHead& head, const Status& status, std::span<const float> rows,
+                   Message over) {
   constexpr size_t kHead = 64;  // more than comes before the rows
-  MessageWriter writer;
+  MessageWriter writer(std::move(over));
   writer.reserve(kHead + rows.size_bytes()).value(head);
   put_status(writer, status);
   if (status.ok()) writer.value(kNoPlace).list(rows);

@@ -66,7 +66,9 @@ struct RowsHead {
   uint64_t step = 0;
   double known = 0;
 };
-Message write_rows(const RowsHead& head, const Status& status, std::span<const float> rows);
+// In the memory of `over` if that is large enough.
+Message write_rows(const RowsHead& head, const Status& status, std::span<const float> rows,
+                   Message over = {});
 Message write_rows_place(const RowsHead& head, uint32_t place, uint64_t floats);
 Result<RowsMessage> read_rows(Message message);
 

@@ -191,6 +191,21 @@ TEST(RanksCommand, BenchTimesTheLink) {
   EXPECT_GT(timed["splits"][0]["sequence_pays_above_seconds"].get<double>(), 0);
 }
 
+// A tensor split says whether norms are divided, and why; the smallest model is too small for it.
+TEST(RanksCommand, BenchSaysWhetherNormsAreDivided) {
+  const auto line = [](std::vector<std::string> more) {
+    std::vector<std::string> arguments{"bench",     "-m",     Serving::kSmallestModel,
+                                       "--devices", "0,0",    "--split",
+                                       "tensor",    "-p",     "0",
+                                       "-n",        "2",      "--batch",
+                                       "1",         "--reps", "1"};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    return hearth_json(arguments)["divided_rows"].get<std::string>();
+  };
+  EXPECT_THAT(line({}), HasSubstr("as measured: 1 MiB takes"));
+  EXPECT_THAT(line({"--divide-rows", "64"}), HasSubstr("steps of 64 tokens or more"));
+}
+
 TEST(RanksCommand, BenchComparesRanksWithOneDevice) {
   const RankReport timed = hearth_json({"bench", "-m", Serving::kSmallestModel, "--devices", "0,0",
                                         "-p", "0", "-n", "8", "--batch", "2", "--reps", "1"});

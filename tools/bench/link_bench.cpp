@@ -16,20 +16,30 @@ namespace {
 constexpr uint32_t kLinkRepetitions = 101;
 constexpr uint32_t kLinkRows[] = {1, 8, 64};
 
-Result<std::vector<LinkTiming>> link_timings() {
+struct LinkTimes {
+  uint32_t ranks = 0;
+  std::vector<LinkTiming> slowest;  // of all pairs, by size; empty on all ranks but the first
+};
+
+Result<LinkTimes> link_times() {
   const std::vector<uint64_t> sizes{64, 8 << 10, 64 << 10, 256 << 10, 1 << 20, 4 << 20};
   if (started_by_mpirun()) {
     HEARTH_ASSIGN(const std::unique_ptr<Link> link, open_mpi_link());
-    if (link->rank() == 0) return time_link(*link, sizes, kLinkRepetitions);
-    HEARTH_TRY(echo_link(*link));
-    return std::vector<LinkTiming>();
+    LinkTimes times{.ranks = link->ranks(), .slowest = {}};
+    if (link->rank() > 0) {
+      HEARTH_TRY(help_time_links(*link));
+    } else {
+      HEARTH_ASSIGN(times.slowest, time_links(*link, sizes, kLinkRepetitions));
+    }
+    return times;
   }
   const auto links = make_in_process_links(2);
-  std::thread other([&] { static_cast<void>(echo_link(*links[1]).ok()); });
-  auto timings = time_link(*links[0], sizes, kLinkRepetitions);
+  std::thread other([&] { static_cast<void>(help_time_links(*links[1]).ok()); });
+  auto timings = time_links(*links[0], sizes, kLinkRepetitions);
   if (!timings.ok()) links[0]->fail("the link failed");
   other.join();
-  return timings;
+  if (!timings.ok()) return timings.error();
+  return LinkTimes{.ranks = 2, .slowest = std::move(timings).value()};
 }
 
 SplitCost decode_split_cost(const std::vector<LinkTiming>& timings, const ModelConfig& config,
@@ -45,13 +55,16 @@ SplitCost decode_split_cost(const std::vector<LinkTiming>& timings, const ModelC
 }  // namespace
 
 Status bench_link(const ModelConfig& config, bool json) {
-  HEARTH_ASSIGN(const std::vector<LinkTiming> timings, link_timings());
+  HEARTH_ASSIGN(const LinkTimes times, link_times());
+  const std::vector<LinkTiming>& timings = times.slowest;
   if (timings.empty()) return {};
   const char* kind = started_by_mpirun() ? "mpi" : "in-process";
   if (json) {
-    nlohmann::json result = {{"link", kind}, {"messages", nlohmann::json::array()}};
+    nlohmann::json result = {
+        {"link", kind}, {"link_ranks", times.ranks}, {"messages", nlohmann::json::array()}};
     for (const LinkTiming& timing : timings)
-      result["messages"].push_back({{"bytes", timing.bytes}, {"seconds", timing.seconds}});
+      result["messages"].push_back(
+          {{"bytes", timing.bytes}, {"seconds", timing.seconds}, {"ranks", timing.ranks}});
     for (const uint32_t rows : kLinkRows) {
       const SplitCost cost = decode_split_cost(timings, config, rows);
       result["splits"].push_back({{"rows", rows},
@@ -65,9 +78,13 @@ Status bench_link(const ModelConfig& config, bool json) {
     fmt::print("{}\n", result.dump());
     return {};
   }
-  fmt::print("link: {}, two ranks; one way, median of {}\n", kind, kLinkRepetitions);
+  fmt::print("link: {}, {} ranks; one way, median of {}{}\n", kind, times.ranks, kLinkRepetitions,
+             times.ranks > 2 ? ", between the two ranks that took longest" : "");
   for (const LinkTiming& timing : timings)
-    fmt::print("   {:>9} {:>9.1f} us\n", format_bytes(timing.bytes), timing.seconds * 1e6);
+    fmt::print("   {:>9} {:>9.1f} us{}\n", format_bytes(timing.bytes), timing.seconds * 1e6,
+               times.ranks > 2
+                   ? fmt::format("  between ranks {} and {}", timing.ranks[0], timing.ranks[1])
+                   : "");
   fmt::print(
       "added to a decode step of this model ({} layers, width {}), and how long the step must "
       "take on one\ndevice for two equal devices to be faster; by sequence, how long its attention "

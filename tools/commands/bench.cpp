@@ -176,8 +176,10 @@ class BenchCommand : public Command {
     HEARTH_TRY(check_room(*session));
     HEARTH_ASSIGN(std::vector<RankBenchTime> times, bench_ranks(*session, bench_, on_run));
     progress.clear();
+    const std::string& divided_rows = session->ranks()->divided_rows_text();
     if (!json_) {
       for (const std::string& line : session->ranks()->describe()) fmt::print("{}\n", line);
+      if (!divided_rows.empty()) fmt::print("{}\n", divided_rows);
       print_ranks_header();
     }
     for (size_t i = 0; i < times.size(); ++i) {
@@ -188,6 +190,7 @@ class BenchCommand : public Command {
       fmt::print("{}\n", describe_rows(times));
     report.set("model", session->file().name());
     report.set("ranks", session->ranks()->describe());
+    report.set("divided_rows", divided_rows);
     report.end("results");
     return {};
   }

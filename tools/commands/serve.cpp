@@ -225,8 +225,10 @@ class ServeCommand : public Command {
                             .about = facts_about(*session),
                             .embedding = embeddings,
                             .preparation = [&] { return session->preparation()->progress(); }};
-    if (session->ranks() != nullptr)
-      for (const std::string& line : session->ranks()->describe()) log_line(line);
+    if (const RankGroup* ranks = session->ranks()) {
+      for (const std::string& line : ranks->describe()) log_line(line);
+      if (!ranks->divided_rows_text().empty()) log_line(ranks->divided_rows_text());
+    }
     if (events) events->start(events_topic(model.name, server->port()));
     server->serve(model);
     announce(model, server->port());

@@ -1,6 +1,10 @@
 #include "engine/ranks/link_timing.h"
 
+#include <array>
+#include <chrono>
+#include <memory>
 #include <thread>
+#include <utility>
 
 #include <gtest/gtest.h>
 
@@ -12,13 +16,69 @@ namespace {
 
 TEST(LinkTiming, TimesEverySizeAndLetsTheOtherRankEnd) {
   const auto links = make_in_process_links(2);
-  std::thread other([&] { EXPECT_TRUE(echo_link(*links[1]).ok()); });
-  const auto timings = time_link(*links[0], {64, 4096}, 3);
+  std::thread other([&] { EXPECT_TRUE(help_time_links(*links[1]).ok()); });
+  const auto timings = time_links(*links[0], {64, 4096}, 3);
   other.join();
   ASSERT_TRUE(timings.ok());
   ASSERT_EQ(timings->size(), 2u);
   EXPECT_EQ((*timings)[1].bytes, 4096u);
   for (const LinkTiming& timing : *timings) EXPECT_GT(timing.seconds, 0);
+}
+
+// A link whose messages between ranks 1 and 2 take longer.
+class LinkWithASlowPair final : public Link {
+ public:
+  static constexpr std::chrono::milliseconds kDelay{20};
+
+  explicit LinkWithASlowPair(std::unique_ptr<Link> link) : link_(std::move(link)) {}
+
+  uint32_t rank() const override { return link_->rank(); }
+  uint32_t ranks() const override { return link_->ranks(); }
+  Status send(uint32_t to, Channel channel, Message message) override {
+    if (rank() + to == 3 && rank() > 0 && to > 0) std::this_thread::sleep_for(kDelay);
+    return link_->send(to, channel, std::move(message));
+  }
+  Result<Message> receive(uint32_t from, Channel channel) override {
+    return link_->receive(from, channel);
+  }
+  void watch_closely(Channel channel) override { link_->watch_closely(channel); }
+  bool ready(uint32_t from, Channel channel) override { return link_->ready(from, channel); }
+  void fail(const std::string& reason) override { link_->fail(reason); }
+
+ private:
+  std::unique_ptr<Link> link_;
+};
+
+TEST(LinkTiming, TheSlowestPairCountsEvenIfRank0IsNotOneOfIt) {
+  std::vector<std::unique_ptr<Link>> links;
+  for (auto& link : make_in_process_links(4))
+    links.push_back(std::make_unique<LinkWithASlowPair>(std::move(link)));
+  std::vector<std::thread> others;
+  for (size_t rank = 1; rank < links.size(); ++rank)
+    others.emplace_back([&, rank] { EXPECT_TRUE(help_time_links(*links[rank]).ok()); });
+  const auto timings = time_links(*links[0], {64, 1024}, 1);
+  for (std::thread& other : others) other.join();
+  ASSERT_TRUE(timings.ok());
+  ASSERT_EQ(timings->size(), 2u);
+  for (const LinkTiming& timing : *timings) {
+    EXPECT_EQ(timing.ranks, (std::array<uint32_t, 2>{1, 2}));
+    EXPECT_GE(timing.seconds, std::chrono::duration<double>(LinkWithASlowPair::kDelay).count());
+  }
+}
+
+// A rank that is lost while others are timed ends the timing everywhere.
+TEST(LinkTiming, ALostRankEndsIt) {
+  const auto links = make_in_process_links(3);
+  std::thread first([&] { EXPECT_FALSE(help_time_links(*links[1]).ok()); });
+  std::thread second([&] {
+    EXPECT_TRUE(links[2]->receive(0, Channel::kCommands).ok());
+    links[2]->fail("rank 2 was lost");
+  });
+  const auto timings = time_links(*links[0], {64}, 1);
+  first.join();
+  second.join();
+  ASSERT_FALSE(timings.ok());
+  EXPECT_EQ(timings.error().message, "rank 2 was lost");
 }
 
 TEST(LinkTiming, SizesInBetweenAreInterpolated) {
