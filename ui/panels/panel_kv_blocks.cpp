@@ -197,8 +197,7 @@ class KvBlocksPanel : public Panel {
     ImGui::BeginChild(id, size, 0, ImGuiWindowFlags_NoMove);
     ImGui::PopStyleVar();
     GridView view;
-    const ImVec2 room = ImGui::GetContentRegionAvail();
-    view.grid = CellGrid::fit(cells, room, theme.px(2), theme.px(48));
+    view.grid = CellGrid::fit(cells, ImGui::GetContentRegionAvail(), theme.px(2), theme.px(48));
     view.corner = ImGui::GetCursorScreenPos();
     ImGui::InvisibleButton(fmt::format("{} cells", id).c_str(),
                            {std::max(view.grid.width(), 1.0f), std::max(view.grid.height(), 1.0f)});
@@ -228,14 +227,12 @@ class KvBlocksPanel : public Panel {
   // Only if it covers no more than half of the cell's frame.
   static void draw_cell_text(const Theme& theme, const GridView& view, size_t cell, ImU32 color,
                              const std::string& text) {
-    const float room = view.grid.pitch - 1 - theme.px(kFrame);
+    const float side = view.grid.pitch - 1, room = side - theme.px(kFrame);
     if (room < small_text_size() / 2) return;
     const ImVec2 at = corner_of(view, cell), extent = small_text_extent(text.c_str());
     if (extent.x > room) return;
-    draw_small_text(
-        *view.draw,
-        {at.x + (view.grid.pitch - 1 - extent.x) / 2, at.y + (view.grid.pitch - 1 - extent.y) / 2},
-        color, text.c_str());
+    draw_small_text(*view.draw, {at.x + (side - extent.x) / 2, at.y + (side - extent.y) / 2}, color,
+                    text.c_str());
   }
 
   // The marked request if it owns blocks; otherwise 0, so that nothing is dimmed.
