@@ -115,8 +115,8 @@ class Engine {
 
   EngineState state() const { return mailbox_->state(); }
   std::string failure() const { return mailbox_->failure(); }  // why, in state kFailed
-  // Refuses new requests from now on: the device is known to be lost. Those in flight end with their
-  // next step, which fails.
+  // Refuses new requests from now on: the device is known to be lost. Open ones end with their next
+  // step, which fails.
   void refuse(std::string why) { mailbox_->fail(std::move(why)); }
   // Fills in the counts that metrics() also has as gauges: requests, and blocks used, cached and
   // free. They are current between steps, too.

@@ -184,6 +184,7 @@ void Dashboard::draw_region(Region region, const Box& box) {
       if (!in_front) continue;
       tab.active = true;
       if (ImGui::BeginChild(title.c_str())) tab.panel->draw(shared);
+      tab.below = ImGui::GetScrollMaxY();
       ImGui::EndChild();
       ImGui::EndTabItem();
     }
@@ -328,6 +329,7 @@ ValueSink Dashboard::values() const {
     sink.set("visible", shows(tab) ? 1 : 0);
     sink.set("front", tab.active ? 1 : 0);
     sink.set("region", std::string(part_of(tab.region).key));
+    sink.set("below", tab.below);
     tab.panel->report(sink);
   }
   return sink;

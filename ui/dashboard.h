@@ -52,6 +52,7 @@ class Dashboard {
     bool select = false;         // select its tab in the next frame
     bool active = false;         // its tab is selected, so it is visible
     bool visible_before = true;  // the comparison was opened
+    float below = 0;             // the pixels of its content that only scrolling shows
   };
 
   PanelContext context();

@@ -73,16 +73,10 @@ bool SimpleView::draw(const PanelContext& context, Panel& chat, Panel& models) {
   center(ImGui::GetFrameHeight());
   draw_models(context, std::min(theme.px(300), width * 0.4f));
   ImGui::SameLine(0, theme.px(16));
-  center(large_text_size());
-  ImGui::PushFont(bold_font(), large_text_size() / theme.scale);
-  ImGui::TextUnformatted(format_value(speed_.tokens_per_s(), Unit::kPlain).c_str());
-  ImGui::PopFont();
-  ImGui::SameLine(0, theme.px(5));
-  center(ImGui::GetTextLineHeight() - theme.px(5));
-  ImGui::TextDisabled("tokens/s, last second");
-  ImGui::SetItemTooltip(
-      "Tokens generated per second, in the last second of work. Below an answer is the mean over "
-      "all of it.");
+  center(ImGui::GetFrameHeight());
+  draw_headline(theme, format_value(speed_.tokens_per_s(), Unit::kPlain), "tokens/s, last second",
+                "Tokens generated per second, in the last second of work. Below an answer is the "
+                "mean over all of it.");
   ImGui::SameLine();
   ImGui::SetCursorPosX(left + width - button);
   center(ImGui::GetFrameHeight());

@@ -267,7 +267,7 @@ TEST_F(HttpListenerTest, ClosingLetsRepliesInFlightEnd) {
   EXPECT_FALSE(HttpClient(listener_->port()).connected());
 }
 
-// Half a request is not in flight yet.
+// Half a request is not an open one yet.
 TEST_F(HttpListenerTest, ClosingDoesNotWaitForTheRestOfARequest) {
   start();
   HttpClient slow(listener_->port());

@@ -310,7 +310,7 @@ TEST_F(ServedStandIn, DrainingEndsInTimeWhateverClientsDo) {
   const auto began = std::chrono::steady_clock::now();
   server_->drain(1);
   const std::chrono::duration<double> took = std::chrono::steady_clock::now() - began;
-  EXPECT_GT(took.count(), 0.5) << "requests in flight have time to end";
+  EXPECT_GT(took.count(), 0.5) << "open requests have time to end";
   EXPECT_LT(took.count(), 5);
   EXPECT_THAT(reading.read().body, HasSubstr("the server has shut down"));
   EXPECT_EQ(waiting.read().status, 503);

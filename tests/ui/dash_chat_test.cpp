@@ -175,7 +175,7 @@ TEST_F(DashTest, AServerIsChattedWithAndControlled) {
       "click \"static\"\n"
       "wait control.policy == static 10\n"
       "click \"Burst\"\n"
-      "wait control.ended == 8 120\n"
+      "wait control.answered == 8 120\n"
       "click \"Pause\"\n"
       "wait control.paused == 1 10\n"
       "values server.json\n",

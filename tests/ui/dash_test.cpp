@@ -51,6 +51,8 @@ TEST_F(DashTest, EveryPanelShowsWhatTheEngineDoes) {
       "wait control.load == 1 20\n"
       "wait requests.rows > 3 30\n"
       "wait latency.ttft_count > 2 30\n"
+      "wait control.answered > 0 30\n"
+      "values moving.json\n"
       "click \"Pause\"\n"
       "wait control.paused == 1 10\n"
       "frames 40\n"
@@ -64,6 +66,11 @@ TEST_F(DashTest, EveryPanelShowsWhatTheEngineDoes) {
   const auto number = [](const nlohmann::json& reply, const char* name) {
     return reply.contains(name) ? reply[name].get<double>() : -1;
   };
+  // All requests of the demo are synthetic ones, so both panels count the same requests.
+  for (const nlohmann::json& reply : {values("moving.json"), paused, stepped}) {
+    EXPECT_GT(number(reply, "control.answered"), 0);
+    EXPECT_EQ(number(reply, "control.answered"), number(reply, "requests.ended"));
+  }
   // Exactly one more step, and all panels agree.
   EXPECT_EQ(number(stepped, "timeline.steps"), number(paused, "timeline.steps") + 1);
   EXPECT_GT(number(paused, "timeline.rows"), 0);
@@ -76,6 +83,31 @@ TEST_F(DashTest, EveryPanelShowsWhatTheEngineDoes) {
   EXPECT_GT(number(paused, "occupancy.running"), 0);
   EXPECT_GT(number(paused, "latency.tbt_p50_ms"), 0);
   EXPECT_GE(number(paused, "latency.tbt_p99_ms"), number(paused, "latency.tbt_p50_ms"));
+}
+
+// Every part of the Control panel can be seen, in small windows and in large type, too.
+TEST_F(DashTest, ControlNeedsNoScrolling) {
+  const std::vector<std::vector<std::string>> sizes = {
+      {"--width", "1280", "--height", "720"},
+      {"--width", "1280", "--height", "720", "--view", "class"},
+      {"--width", "1600", "--height", "1000"},
+      {"--width", "1600", "--height", "1000", "--view", "class"}};
+  for (const std::vector<std::string>& size : sizes) {
+    std::vector<std::string> arguments = size;
+    arguments.emplace_back("--demo");
+    const Finished result = play(
+        "wait control.load == 1 20\n"
+        "expect control.below == 0\n"
+        "click \"Slow motion\"\n"
+        "wait control.pace > 0 10\n"
+        "frames 3\n"
+        "expect control.below == 0\n"
+        "click \"Load settings\"\n"
+        "frames 3\n"
+        "expect control.below > 0\n",
+        arguments, fmt::format("{}", &size - sizes.data()));
+    EXPECT_EQ(result.exit_code, 0) << result.err;
+  }
 }
 
 TEST_F(DashTest, APolicySwitchChangesTheTimeline) {

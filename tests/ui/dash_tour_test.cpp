@@ -30,7 +30,7 @@ TEST_F(DashTest, ALessonIsPredictedRunAndRemembered) {
       "expect lessons.open == paging\n"
       "expect lessons.completed == 1\n"
       "frames 20\n"
-      "expect control.submitted == 0\n",
+      "expect control.sent == 0\n",
       {"--demo", "--lesson", "paging"});
   EXPECT_EQ(again.exit_code, 0) << again.err;
 }
@@ -83,7 +83,7 @@ TEST_F(DashTest, PoliciesAreComparedOnTheDevice) {
       "wait timeline.visible == 1 10\n"
       "wait chat.ready == 1 60\n"
       "click \"Burst\"\n"
-      "wait control.ended == 8 120\n",
+      "wait control.answered == 8 120\n",
       {"-m", kSmallModel, "--view", "engine", "--compare", "static,continuous", "--requests",
        "synthetic:rate=200,n=8,prompt=8..48,gen=4..24,seed=3"});
   ASSERT_EQ(result.exit_code, 0) << result.err;

@@ -128,7 +128,7 @@ class ServeCommand : public Command {
         .advanced();
     options
         .add("--drain-time S", &drain_seconds_,
-             "Seconds that requests in flight may take after SIGTERM before they are cancelled")
+             "Seconds that open requests may take after SIGTERM before they are cancelled")
         .range(0, 1e6)
         .advanced();
     options.add("--max-body SIZE", &server_.most_body_bytes, "Largest request body")
@@ -243,7 +243,7 @@ class ServeCommand : public Command {
                       kernels.ready));
     signals.wait();
     log_line(fmt::format(
-        "finishing requests in flight, for at most {:g} s; press Ctrl-C again to quit now",
+        "finishing open requests, for at most {:g} s; press Ctrl-C again to quit now",
         drain_seconds_));
     server->drain(drain_seconds_);
     if (std::string failure = session->engine().failure(); !failure.empty())

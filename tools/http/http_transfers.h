@@ -1,5 +1,5 @@
 // HTTP requests to servers, any number at a time on one thread, over libcurl's multi interface.
-// http:// and https://, by HTTP/1.1, so that every request in flight has a connection of its own;
+// http:// and https://, by HTTP/1.1, so that every open request has a connection of its own;
 // connections are kept and used again. Redirects are not followed.
 //
 // One thread at a time may use an object, except for wake(). SIGPIPE is ignored once one exists.
@@ -68,7 +68,7 @@ class HttpTransfers {
   static bool available();
   // Fails if this build has no libcurl; the message says what to install.
   static Result<std::unique_ptr<HttpTransfers>> create();
-  // Ends what is in flight without a call to its handlers.
+  // Ends open requests without a call to its handlers.
   ~HttpTransfers();
   HttpTransfers(const HttpTransfers&) = delete;
   HttpTransfers& operator=(const HttpTransfers&) = delete;

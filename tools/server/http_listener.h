@@ -1,5 +1,5 @@
 // Listens, keeps connections, and hands every request to a service. An idle connection costs a file
-// descriptor and no thread; a request in flight has a thread of its own, because streams last for
+// descriptor and no thread; an open request has a thread of its own, because streams last for
 // minutes and must not hold up others.
 #pragma once
 
@@ -24,7 +24,7 @@ struct HttpListenerOptions {
   int port = 0;  // 0: a free one
   HttpLimits limits = {};
   HttpWriteLimits write = {};
-  uint64_t bodies_bytes = 128ull << 20;  // of all request bodies in flight
+  uint64_t bodies_bytes = 128ull << 20;  // of all open requests' bodies
   size_t most_connections = 4096;
   HttpClock::duration idle_time = std::chrono::minutes(5);   // between two requests
   HttpClock::duration read_time = std::chrono::seconds(30);  // for a request, from its first byte
@@ -53,14 +53,14 @@ class HttpListener {
   HttpListener& operator=(const HttpListener&) = delete;
 
   int port() const { return port_; }
-  // Of request bodies in flight. A service may charge to it what it makes of them.
+  // Of open requests' bodies. A service may charge to it what it makes of them.
   MemoryBudget& budget() { return budget_; }
 
   // Replies close their connection from now on.
   void stop_keeping_alive() { keep_alive_ = false; }
-  // Every client counts as gone from now on, so that requests in flight end soon.
+  // Every client counts as gone from now on, so that open requests end soon.
   void abort() { aborted_ = true; }
-  // Takes no more connections, ends idle ones, waits for requests in flight. Blocks.
+  // Takes no more connections, ends idle ones, waits for open requests. Blocks.
   void close();
 
  private:

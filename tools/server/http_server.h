@@ -33,7 +33,7 @@ class HttpServer {
  public:
   // Answers /health with "loading" until a model is given.
   static Result<std::unique_ptr<HttpServer>> create(const ServerOptions& options);
-  // Without drain(): requests in flight are cancelled and their clients told so, streams of /events
+  // Without drain(): open requests are cancelled and their clients told so, streams of /events
   // end. Waits no longer than a client may take to send or to read.
   ~HttpServer();
   HttpServer(const HttpServer&) = delete;
@@ -46,7 +46,7 @@ class HttpServer {
   void serve(const ServedModel& model);
   // The model could not be loaded: /health says so.
   void fail(std::string reason);
-  // Takes no new requests, lets those in flight end, then closes. Cancels those that have not ended
+  // Takes no new requests, lets open ones end, then closes. Cancels those that have not ended
   // after `seconds`. Blocks.
   void drain(double seconds = 1e9);
 

@@ -1,5 +1,5 @@
 // Waits for SIGTERM or SIGINT. Before defer() the first signal ends the program at once; after it,
-// the first one wakes wait(), so that requests in flight can finish, and the second ends the
+// the first one wakes wait(), so that open requests can finish, and the second ends the
 // program.
 #pragma once
 

@@ -52,7 +52,7 @@ class ChatController {
   void remove(const Chat& chat);
 
   bool answering(const Chat& chat) const { return answers_.contains(chat.id); }
-  // The id and age in seconds of the request in flight; 0 if there is none.
+  // The id and age in seconds of the open request; 0 if there is none.
   RequestId request(const Chat& chat) const;
   double answer_seconds(const Chat& chat) const;
   size_t answers() const { return answers_.size(); }

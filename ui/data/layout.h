@@ -42,8 +42,8 @@ inline constexpr std::array kLayoutParts = {
     LayoutPart{.key = "bottom", .name = "Bottom", .parent = 2, .beside = true, .weight = 0.34f},
     LayoutPart{"bottom_left", "Centre, bottom left", 6, false, 0.5f, Region::kBottomLeft},
     LayoutPart{"bottom_right", "Centre, bottom right", 6, false, 0.5f, Region::kBottomRight},
-    LayoutPart{"side_top", "Right, top", 3, false, 0.56f, Region::kSideTop},
-    LayoutPart{"side_bottom", "Right, bottom", 3, false, 0.44f, Region::kSideBottom},
+    LayoutPart{"side_top", "Right, top", 3, false, 0.6f, Region::kSideTop},
+    LayoutPart{"side_bottom", "Right, bottom", 3, false, 0.4f, Region::kSideBottom},
 };
 // The part that is this region.
 const LayoutPart& part_of(Region region);

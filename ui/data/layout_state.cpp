@@ -13,12 +13,10 @@ constexpr float kLeastWeight = 0.02f;
 
 constexpr std::array<std::string_view, 4> kClassroomPanels = {"timeline", "latency", "occupancy",
                                                               "control"};
-constexpr std::array kClassroomWeights = {PartWeight{"centre", 0.78f}, PartWeight{"side", 0.22f},
+constexpr std::array kClassroomWeights = {PartWeight{"centre", 0.765f}, PartWeight{"side", 0.235f},
                                           PartWeight{"top", 0.6f}, PartWeight{"bottom", 0.4f}};
 constexpr std::array<std::string_view, 4> kMemoryPanels = {"timeline", "kv", "requests", "control"};
-constexpr std::array kMemoryWeights = {PartWeight{"top", 0.4f}, PartWeight{"middle", 0.6f},
-                                       PartWeight{"side_top", 0.5f},
-                                       PartWeight{"side_bottom", 0.5f}};
+constexpr std::array kMemoryWeights = {PartWeight{"top", 0.4f}, PartWeight{"middle", 0.6f}};
 
 const std::array kPresets = {
     LayoutPreset{.name = "All panels", .description = "Every panel, at its usual place and size."},

@@ -40,7 +40,7 @@ void LoadGenerator::cancel_all() {
   burst_ = 0;
   // Destroying a stream cancels its request.
   counts_.failed += streams_.size() + posted_.size();
-  counts_.running = 0;
+  counts_.unanswered = 0;
   streams_.clear();
   for (const PostedRequest& posted : posted_) posted.call->cancel();
   posted_.clear();
@@ -89,7 +89,7 @@ void LoadGenerator::update(const LoadTarget& target, double now) {
   }
   submit_due(target, now);
   play_due(target, now);
-  drain_streams();
+  drain_streams(target.shown);
 }
 
 TraceRequest LoadGenerator::random_request() {
@@ -158,6 +158,7 @@ void LoadGenerator::submit(const LoadTarget& target, std::vector<TraceRequest> r
     return;
   }
   const size_t count = generations.size();
+  counts_.sent += count;
   Result<std::vector<TokenStream>> streams = target.engine->submit(std::move(generations));
   if (!streams.ok()) {
     counts_.refused += count;
@@ -165,7 +166,6 @@ void LoadGenerator::submit(const LoadTarget& target, std::vector<TraceRequest> r
     return;
   }
   refusal_.clear();
-  counts_.submitted += count;
   streams_.insert(streams_.end(), std::make_move_iterator(streams->begin()),
                   std::make_move_iterator(streams->end()));
 }
@@ -175,7 +175,7 @@ void LoadGenerator::post(RemoteCalls& server, const GenerationRequest& generatio
       {"prompt", generation.prompt}, {"max_tokens", generation.max_tokens}, {"ignore_eos", true}};
   if (generation.beam.searches()) body["beams"] = generation.beam.beams;
   posted_.push_back({server.post("/v1/completions", body.dump()), generation.max_tokens});
-  ++counts_.submitted;
+  ++counts_.sent;
 }
 
 void LoadGenerator::read_trace_file() {
@@ -195,22 +195,23 @@ void LoadGenerator::read_trace_file() {
   if (trace_.requests.empty()) trace_failure_ = "the trace has no requests";
 }
 
-void LoadGenerator::drain_streams() {
+void LoadGenerator::drain_streams(std::span<const SequenceView> shown) {
   for (TokenStream& stream : streams_)
     while (stream.next(std::chrono::nanoseconds(0))) ++counts_.tokens;
   std::erase_if(streams_, [&](const TokenStream& stream) {
     if (!stream.ended()) return false;
-    ++(stream.end().reason == FinishReason::kLength ? counts_.ended : counts_.failed);
+    if (std::ranges::find(shown, stream.request(), &SequenceView::id) != shown.end()) return false;
+    ++(stream.end().reason == FinishReason::kLength ? counts_.answered : counts_.failed);
     return true;
   });
   std::erase_if(posted_, [&](const PostedRequest& posted) {
     if (!posted.call->ended()) return false;
     refusal_ = posted.call->failure();
-    ++(refusal_.empty() ? counts_.ended : counts_.failed);
+    ++(refusal_.empty() ? counts_.answered : counts_.failed);
     if (refusal_.empty()) counts_.tokens += posted.tokens;
     return true;
   });
-  counts_.running = streams_.size() + posted_.size();
+  counts_.unanswered = streams_.size() + posted_.size();
 }
 
 }  // namespace hearth

@@ -6,10 +6,12 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "engine/engine.h"
+#include "engine/scheduling/scheduler_views.h"
 #include "runtime/result.h"
 #include "tools/replay/prompt_maker.h"
 #include "tools/replay/seeded_random.h"
@@ -28,9 +30,10 @@ struct LoadSettings {
 };
 
 struct LoadCounts {
-  uint64_t submitted = 0, running = 0;  // running: accepted and not ended, including queued ones
-  uint64_t ended = 0;                   // finished with all their tokens
-  uint64_t failed = 0;                  // cancelled or failed
+  uint64_t sent = 0;        // all of them; each is later one of the following
+  uint64_t unanswered = 0;  // accepted and not ended, whether they run or wait in the queue
+  uint64_t answered = 0;    // ended with all their tokens
+  uint64_t failed = 0;      // cancelled or failed
   uint64_t refused = 0;
   uint64_t tokens = 0;  // generated
 };
@@ -40,6 +43,9 @@ struct LoadTarget {
   Engine* engine = nullptr;  // null: none, or a server
   const Tokenizer* tokenizer = nullptr;
   uint64_t generation = 0;  // changes with the engine
+  // What panels show in this frame, which is a few frames old: a request that is still among these
+  // is not counted as answered, so that no other panel shows it as running.
+  std::span<const SequenceView> shown;
   // The server, if it is one.
   RemoteCalls* remote = nullptr;
   SchedulerLimits remote_limits;
@@ -59,7 +65,7 @@ class LoadGenerator {
   bool started() const { return started_; }
   // Submits `requests` requests together with the next update().
   void burst(uint32_t requests) { burst_ += requests; }
-  // Cancels all requests in flight and stops.
+  // Cancels all unanswered requests and stops.
   void cancel_all();
 
   // Reads a trace (a file or "synthetic:...") in the background and plays it with arrivals `speed`
@@ -88,7 +94,7 @@ class LoadGenerator {
   void submit(const LoadTarget& target, std::vector<TraceRequest> requests, bool of_trace);
   void post(RemoteCalls& server, const GenerationRequest& generation);
   void read_trace_file();
-  void drain_streams();
+  void drain_streams(std::span<const SequenceView> shown);
 
   const uint64_t seed_;
   SeededRandom random_;

@@ -58,9 +58,8 @@ void draw_headline(const Theme& theme, const std::string& value, const char* nam
   ImDrawList& draw = *ImGui::GetWindowDrawList();
   draw.AddText(bold_font(), large, {at.x, top}, theme.text_color(), value.c_str());
   // On the same base line.
-  draw_small_text(draw,
-                  {at.x + headline_value_width(theme, value) + theme.px(5),
-                   top + (large - small_text_size()) * 0.8f},
+  const float end = bold_font()->CalcTextSizeA(large, FLT_MAX, 0, value.c_str()).x + theme.px(5);
+  draw_small_text(draw, {at.x + end, top + (large - small_text_size()) * 0.8f},
                   faded(theme.text_color(), 0.65f), name);
   ImGui::Dummy({headline_width(theme, value, name), height});
   ImGui::SetItemTooltip("%s", tooltip);

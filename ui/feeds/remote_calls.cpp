@@ -28,7 +28,7 @@ std::string refusal_text(int status, const std::string& body) {
 
 }  // namespace
 
-// Of the thread, while the call is in flight.
+// Of the thread, until the call has ended.
 class RemoteCall::Transfer final : public TransferHandler {
  public:
   explicit Transfer(std::shared_ptr<RemoteCall> call) : call_(std::move(call)) {}

@@ -13,7 +13,7 @@
 
 namespace hearth {
 
-// One request in flight. Dropping it does not end it; cancel() does.
+// One open request. Dropping it does not end it; cancel() does.
 class RemoteCall {
  public:
   RemoteCall(std::string path, std::string body, std::weak_ptr<HttpTransfers> waker)
@@ -44,7 +44,7 @@ class RemoteCalls {
   // Fails if `url` is not a valid address, the key cannot be sent, or this build has no libcurl.
   static Result<std::unique_ptr<RemoteCalls>> create(const std::string& url,
                                                      const std::string& api_key);
-  // Ends what is in flight.
+  // Ends open requests.
   ~RemoteCalls();
   RemoteCalls(const RemoteCalls&) = delete;
   RemoteCalls& operator=(const RemoteCalls&) = delete;

@@ -1,6 +1,6 @@
 // Controls the engine of a server over POST /control. Changes are sent one after the other; while
-// one is in flight, a later one of the same kind replaces the one that waits, so that dragging a
-// slider does not flood the server.
+// one has no reply yet, a later one of the same kind replaces the one that waits, so that dragging
+// a slider does not flood the server.
 #pragma once
 
 #include <deque>
@@ -43,7 +43,7 @@ class RemoteControl final : public EngineControl {
   Policy policy_;
   SchedulerLimits limits_, most_;
   bool paused_ = false;
-  std::shared_ptr<RemoteCall> call_;  // in flight; null: none
+  std::shared_ptr<RemoteCall> call_;  // without a reply yet; null: none
   std::deque<nlohmann::json> waiting_;
   std::string failure_;
 };

@@ -1,28 +1,28 @@
 // Control: pause, single steps and slow motion; all policy switches and limits, which can be
 // changed while the engine runs; and synthetic requests at a rate, in bursts or from a trace.
 #include <algorithm>
+#include <cfloat>
 #include <deque>
 #include <string>
 
 #include <fmt/format.h>
 #include <imgui.h>
+#include <imgui_internal.h>
 
 #include "ui/data/control_data.h"
-#include "ui/data/load_generator.h"
-#include "ui/data/settings.h"
 #include "ui/draw/tiles.h"
 #include "ui/engine_control.h"
 #include "ui/engine_host.h"
 #include "ui/panel.h"
 #include "ui/panels/chat_widgets.h"
+#include "ui/panels/load_controls.h"
 #include "ui/theme.h"
 
 namespace hearth {
 namespace {
 
 constexpr float kControlLabelWidth = 118;  // right of a slider, at scale 1
-constexpr uint32_t kMaxLength = 1u << 17;
-constexpr int kMaxBurst = 512;
+constexpr float kLeastSliderWidth = 90;    // at scale 1
 
 // A button that is highlighted if it is the current choice.
 bool choice_button(const Theme& theme, const char* label, bool chosen) {
@@ -36,21 +36,16 @@ bool choice_button(const Theme& theme, const char* label, bool chosen) {
   return pressed;
 }
 
-// A button, on the same line if it fits.
-bool next_button(const char* label) {
-  same_line_if_fits(button_width(label));
-  return ImGui::Button(label);
-}
-
-bool length_range(const char* label, uint32_t& low, uint32_t& high, uint32_t max,
-                  const char* tooltip) {
-  int from = static_cast<int>(low), to = static_cast<int>(high);
-  const bool changed = ImGui::DragIntRange2(label, &from, &to, 1, 1, static_cast<int>(max), "%d",
-                                            "to %d", ImGuiSliderFlags_AlwaysClamp);
-  ImGui::SetItemTooltip("%s", tooltip);
-  low = static_cast<uint32_t>(std::max(from, 1));
-  high = static_cast<uint32_t>(std::max(to, from));
-  return changed;
+// The heading of a section, with a button at its right end.
+bool heading_with_button(const char* title, const char* button) {
+  ImGuiWindow& window = *ImGui::GetCurrentWindow();
+  const float width = button_width(button), right = window.WorkRect.Max.x;
+  // Lines end at the work rectangle.
+  window.WorkRect.Max.x -= width + ImGui::GetStyle().ItemSpacing.x;
+  ImGui::SeparatorText(title);
+  window.WorkRect.Max.x = right;
+  ImGui::SameLine(right - width - window.Pos.x);
+  return ImGui::Button(button);
 }
 
 class ControlPanel : public Panel {
@@ -64,21 +59,8 @@ class ControlPanel : public Panel {
                    "Pause and slow motion, scheduling policy, limits, and synthetic requests."}) {}
 
   void update(const PanelContext& context) override {
-    read_settings(context.settings);
-    const Session* const session = context.host.session();
-    // A comparison pauses the engine; requests that pile up meanwhile would only be in the way.
-    if (!context.host.comparing() || context.host.engine() == nullptr)
-      load_.update({.engine = context.host.engine(),
-                    .tokenizer = session != nullptr ? session->tokenizer() : nullptr,
-                    .generation = context.host.generation(),
-                    .remote = context.view.connected ? context.host.remote_calls() : nullptr,
-                    .remote_limits = context.view.limits,
-                    .remote_vocabulary = context.view.vocabulary},
-                   ImGui::GetTime());
-    if (context.host.reserved_for_lesson())
-      leave_to_lesson(context.host);
-    else if (context.host.is_demo() && context.host.generation() != demo_generation_)
-      start_demo_load(context.host);
+    load_.update(context);
+    if (context.host.reserved_for_lesson()) load_.leave_to_lesson(context);
     // Of the engine itself, even if the display shows the past.
     const EngineControl* const engine = context.host.control();
     policy_ = engine != nullptr ? engine->policy() : context.view.policy;
@@ -104,15 +86,19 @@ class ControlPanel : public Panel {
     };
     // The most used controls come first; the rest can be collapsed.
     enabled(engine != nullptr, [&] { draw_run(context, engine); });
-    enabled(takes_requests, [&] { draw_load(context.theme); });
+    enabled(takes_requests, [&] {
+      ImGui::SeparatorText("Load");
+      load_.draw_buttons(context.theme);
+    });
     enabled(engine != nullptr, [&] { draw_policy(context, engine); });
     if (ImGui::CollapsingHeader("Switches"))
       enabled(engine != nullptr, [&] { draw_switches(engine); });
     if (ImGui::CollapsingHeader("Limits", ImGuiTreeNodeFlags_DefaultOpen))
       enabled(engine != nullptr, [&] { draw_limits(engine); });
     enabled(takes_requests, [&] {
-      if (ImGui::CollapsingHeader("Load settings")) draw_load_settings(context.settings);
-      if (ImGui::CollapsingHeader("Trace")) draw_trace(context);
+      if (ImGui::CollapsingHeader("Load settings"))
+        load_.draw_settings(context.settings, limits_.context);
+      if (ImGui::CollapsingHeader("Trace")) load_.draw_trace(context);
     });
     ImGui::PopItemWidth();
   }
@@ -127,37 +113,10 @@ class ControlPanel : public Panel {
     values.set("paused", paused_ ? 1 : 0);
     values.set("pace", pace_);
     values.set("steps_per_s", static_cast<double>(last_second_.size()));
-    const LoadCounts& counts = load_.counts();
-    values.set("load", load_.started() ? 1 : 0);
-    values.set("submitted", static_cast<double>(counts.submitted));
-    values.set("running", static_cast<double>(counts.running));
-    values.set("ended", static_cast<double>(counts.ended));
-    values.set("refused", static_cast<double>(counts.refused));
-    values.set("trace_requests", static_cast<double>(load_.trace_requests()));
-    values.set("trace_submitted", static_cast<double>(load_.trace_submitted()));
-    values.set("trace_failure", load_.trace_failure());
+    load_.report(values);
   }
 
  private:
-  // The demo starts with more load than the engine can serve, so that there is something to watch.
-  void start_demo_load(const EngineHost& host) {
-    demo_generation_ = host.generation();
-    load_.settings = {.rate = 9,
-                      .prompt_min = 24,
-                      .prompt_max = 260,
-                      .generate_min = 24,
-                      .generate_max = 240,
-                      .shared_prefix = 48};
-    load_.start();
-  }
-
-  // A lesson measures the engine: nothing else may run on it.
-  void leave_to_lesson(const EngineHost& host) {
-    demo_generation_ = host.generation();
-    if (load_.playing_trace()) load_.stop_trace();
-    if (load_.started() || load_.counts().running > 0) load_.cancel_all();
-  }
-
   // Those that ended in the last second, on the engine's clock.
   void count_steps(const EngineView& view) {
     if (std::exchange(steps_of_, view.generation) != view.generation) last_second_.clear();
@@ -171,9 +130,16 @@ class ControlPanel : public Panel {
   }
 
   void draw_run(const PanelContext& context, EngineControl* engine) {
-    draw_headline(context.theme, paused_ ? "paused" : std::to_string(last_second_.size()),
+    const Theme& theme = context.theme;
+    // As wide for every number, so that the buttons beside it stay where they are.
+    const float width =
+        std::max(headline_width(theme, "paused", ""), headline_width(theme, "0000", "steps/s"));
+    const float start = ImGui::GetCursorPosX();
+    draw_headline(theme, paused_ ? "paused" : std::to_string(last_second_.size()),
                   paused_ ? "" : "steps/s", "Steps that the engine ran in the last second.");
-    if (ImGui::Button(paused_ ? "Resume" : "Pause")) context.host.pause(!paused_);
+    ImGui::SameLine(start + width);
+    const float pause = std::max(button_width("Pause"), button_width("Resume"));
+    if (ImGui::Button(paused_ ? "Resume" : "Pause", {pause, 0})) context.host.pause(!paused_);
     tip(paused_ ? "Continue running steps (Ctrl+Space)."
                 : "Run no further steps. Requests are still accepted (Ctrl+Space).");
     same_line_if_fits(button_width("Step once"));
@@ -188,12 +154,17 @@ class ControlPanel : public Panel {
     bool slow = pace_ > 0;
     if (ImGui::Checkbox("Slow motion", &slow)) context.host.set_pace(slow ? last_pace_ : 0);
     tip("Limit the number of steps per second, so that each one can be seen.");
-    if (!slow) return;
+    if (slow) draw_speed(context);
+  }
+
+  // Beside "Slow motion" if there is room.
+  void draw_speed(const PanelContext& context) {
     last_pace_ = pace_;
     auto slider = static_cast<float>(slider_from_pace(pace_));
     const std::string text = fmt::format("{:.1f} steps/s", pace_);
-    if (ImGui::SliderFloat("Speed##slow motion", &slider, 0, 1, text.c_str(),
-                           ImGuiSliderFlags_NoInput))
+    same_line_if_fits(context.theme.px(kLeastSliderWidth));
+    ImGui::SetNextItemWidth(-FLT_MIN);
+    if (ImGui::SliderFloat("##slow motion", &slider, 0, 1, text.c_str(), ImGuiSliderFlags_NoInput))
       context.host.set_pace(pace_from_slider(double{slider}));
     tip("The maximum number of steps per second.");
   }
@@ -203,7 +174,9 @@ class ControlPanel : public Panel {
   }
 
   void draw_policy(const PanelContext& context, EngineControl* engine) {
-    ImGui::SeparatorText("Policy");
+    if (heading_with_button("Policy", "Compare..."))
+      context.host.open_comparison({.policies = comparison_for(policy_)});
+    tip("Run the same requests under two policies, one timeline above the other.");
     const std::string_view current = policy_name(policy_);
     bool first = true;
     for (const std::string_view name : policy_names()) {
@@ -214,9 +187,6 @@ class ControlPanel : public Panel {
       tip(std::string(policy_description(name)));
     }
     faint_text(std::string(policy_description(current)));
-    if (ImGui::Button("Compare..."))
-      context.host.open_comparison({.policies = comparison_for(policy_)});
-    tip("Run the same requests under two policies, one timeline above the other.");
   }
 
   void draw_switches(EngineControl* engine) {
@@ -259,139 +229,14 @@ class ControlPanel : public Panel {
     }
   }
 
-  void draw_load(const Theme& theme) {
-    ImGui::SeparatorText("Load");
-    if (ImGui::Button(load_.started() ? "Stop load" : "Start load")) {
-      if (load_.started())
-        load_.stop();
-      else
-        load_.start();
-    }
-    ImGui::SetItemTooltip("Submit %.1f requests per second until stopped. See Load settings.",
-                          load_.settings.rate);
-    if (next_button("Burst")) load_.burst(static_cast<uint32_t>(burst_));
-    ImGui::SetItemTooltip("Submit %d requests at once.", burst_);
-    if (next_button("Cancel all")) load_.cancel_all();
-    ImGui::SetItemTooltip("Cancel all synthetic requests and stop the load.");
-    draw_counts(theme);
-  }
-
-  void draw_load_settings(Settings& store) {
-    LoadSettings& settings = load_.settings;
-    bool changed = false;
-    auto rate = static_cast<float>(settings.rate);
-    if (ImGui::SliderFloat("Rate", &rate, 0, 50, "%.1f requests/s",
-                           ImGuiSliderFlags_Logarithmic | ImGuiSliderFlags_AlwaysClamp)) {
-      settings.rate = double{rate};
-      changed = true;
-    }
-    ImGui::SetItemTooltip(
-        "The average arrival rate. Arrivals are independent of each other (Poisson).");
-    const uint32_t max = std::clamp(limits_.context, 2u, kMaxLength);
-    changed |= length_range(
-        "Prompt", settings.prompt_min, settings.prompt_max, max,
-        "Prompt length in tokens, drawn evenly from this range and clipped to the context.");
-    changed |= length_range("Answer", settings.generate_min, settings.generate_max, max,
-                            "Number of tokens to generate, drawn evenly from this range.");
-    const uint32_t none = 0;
-    changed |= ImGui::SliderScalar("Shared prefix", ImGuiDataType_U32, &settings.shared_prefix,
-                                   &none, &max, settings.shared_prefix == 0 ? "none" : "%u tokens",
-                                   ImGuiSliderFlags_AlwaysClamp);
-    ImGui::SetItemTooltip("Tokens at the start of every prompt, the same in all of them.");
-    const uint32_t one = 1, most_beams = kMaxBeams;
-    changed |= ImGui::SliderScalar("Beams", ImGuiDataType_U32, &settings.beams, &one, &most_beams,
-                                   settings.beams == 1 ? "no beam search" : "%u",
-                                   ImGuiSliderFlags_AlwaysClamp);
-    ImGui::SetItemTooltip(
-        "More than one: each request is a beam search. The panel KV blocks shows its beams with\n"
-        "\"Sharing as a tree\".");
-    if (ImGui::InputInt("Burst size", &burst_, 1, 8)) {
-      burst_ = std::clamp(burst_, 1, kMaxBurst);
-      changed = true;
-    }
-    ImGui::SetItemTooltip("The number of requests in a burst.");
-    if (changed) write_settings(store);
-  }
-
-  void draw_counts(const Theme& theme) const {
-    const LoadCounts& counts = load_.counts();
-    const NamedNumber tiles[] = {
-        {"in flight", std::to_string(counts.running),
-         "Synthetic requests that are running or in the queue."},
-        {"ended", std::to_string(counts.ended),
-         "Synthetic requests that generated all their tokens."},
-        {"refused", std::to_string(counts.refused),
-         "Synthetic requests refused because the queue was full or they could never run."},
-    };
-    draw_tiles(theme, tiles);
-    if (!load_.refusal().empty()) warning_text(theme, load_.refusal());
-  }
-
-  void draw_trace(const PanelContext& context) {
-    if (line_box("Trace file", trace_)) load_.play_trace(trace_, double{trace_speed_});
-    ImGui::SetItemTooltip(
-        "An Azure CSV or Mooncake JSONL file, or a synthetic trace such as\n"
-        "synthetic:rate=4,n=100,prompt=16..120,gen=8..96,prefix=0,seed=1");
-    ImGui::InputFloat("Speed", &trace_speed_, 0, 0, "%.1f x");
-    if (ImGui::IsItemDeactivatedAfterEdit())
-      trace_speed_ = std::clamp(trace_speed_, 0.01f, 1000.0f);
-    ImGui::SetItemTooltip("Play arrivals this many times as fast as recorded.");
-    if (load_.playing_trace() || load_.reading_trace()) {
-      if (ImGui::Button("Stop trace")) load_.stop_trace();
-    } else if (ImGui::Button("Play trace")) {
-      load_.play_trace(trace_, double{trace_speed_});
-      context.settings.set("control.trace", trace_);
-    }
-    if (load_.reading_trace()) {
-      ImGui::SameLine();
-      ImGui::TextDisabled("reading...");
-    } else if (load_.trace_requests() > 0) {
-      ImGui::SameLine();
-      ImGui::Text("%zu of %zu requests", load_.trace_submitted(), load_.trace_requests());
-    }
-    if (!load_.trace_failure().empty()) warning_text(context.theme, load_.trace_failure());
-  }
-
-  void read_settings(const Settings& settings) {
-    if (std::exchange(settings_read_, true)) return;
-    LoadSettings& load = load_.settings;
-    load.rate = std::clamp(settings.get("control.rate", load.rate), 0.0, 1000.0);
-    const auto length = [&](const char* key, uint32_t& value, uint32_t min) {
-      value = std::clamp(settings.get(key, value), min, kMaxLength);
-    };
-    length("control.prompt_min", load.prompt_min, 1);
-    length("control.prompt_max", load.prompt_max, load.prompt_min);
-    length("control.generate_min", load.generate_min, 1);
-    length("control.generate_max", load.generate_max, load.generate_min);
-    length("control.shared_prefix", load.shared_prefix, 0);
-    load.beams = std::clamp(settings.get("control.beams", load.beams), 1u, kMaxBeams);
-    burst_ = std::clamp(settings.get("control.burst", burst_), 1, kMaxBurst);
-    trace_ = settings.get("control.trace", trace_);
-  }
-  void write_settings(Settings& settings) const {
-    const LoadSettings& load = load_.settings;
-    settings.set("control.rate", load.rate);
-    settings.set("control.prompt_min", load.prompt_min);
-    settings.set("control.prompt_max", load.prompt_max);
-    settings.set("control.generate_min", load.generate_min);
-    settings.set("control.generate_max", load.generate_max);
-    settings.set("control.shared_prefix", load.shared_prefix);
-    settings.set("control.beams", load.beams);
-    settings.set("control.burst", burst_);
-  }
-
-  LoadGenerator load_;
+  LoadControls load_;
   const char* why_not_ = nullptr;  // the engine cannot be controlled
-  uint64_t demo_generation_ = 0;   // the engine for which the demo's load was started
   Policy policy_;
   SchedulerLimits limits_;
   std::deque<double> last_second_;  // when its steps ended
   uint64_t steps_of_ = 0;           // the generation that they belong to
-  bool paused_ = false, settings_read_ = false;
+  bool paused_ = false;
   double pace_ = 0, last_pace_ = 4;
-  int burst_ = 8;
-  std::string trace_ = "synthetic:rate=4,n=100,prompt=16..120,gen=8..96,seed=1";
-  float trace_speed_ = 1;
 };
 
 const PanelRegistration kControlRegistration([] { return std::make_unique<ControlPanel>(); });

@@ -29,6 +29,7 @@ constexpr PanelInfo kKvBlocksInfo{
     .order = 0,
     .description = "Every KV block of the pool and the sequence that owns it."};
 
+constexpr float kFrame = 2;  // thickness around a shared block, at scale 1
 constexpr const char* kTree = "Sharing as a tree";
 constexpr const char* kCompare = "If reserved";
 
@@ -196,8 +197,7 @@ class KvBlocksPanel : public Panel {
     ImGui::BeginChild(id, size, 0, ImGuiWindowFlags_NoMove);
     ImGui::PopStyleVar();
     GridView view;
-    const ImVec2 room = ImGui::GetContentRegionAvail();
-    view.grid = CellGrid::fit(cells, room, theme.px(2), theme.px(24));
+    view.grid = CellGrid::fit(cells, ImGui::GetContentRegionAvail(), theme.px(2), theme.px(48));
     view.corner = ImGui::GetCursorScreenPos();
     ImGui::InvisibleButton(fmt::format("{} cells", id).c_str(),
                            {std::max(view.grid.width(), 1.0f), std::max(view.grid.height(), 1.0f)});
@@ -224,13 +224,15 @@ class KvBlocksPanel : public Panel {
     const float end = view.grid.pitch - (view.grid.gaps ? 1.0f : 0.0f);
     view.draw->AddRect(at, {at.x + end, at.y + end}, color, 0, 0, thickness);
   }
-  static void draw_cell_text(const GridView& view, size_t cell, ImU32 color,
+  // Only if it covers no more than half of the cell's frame.
+  static void draw_cell_text(const Theme& theme, const GridView& view, size_t cell, ImU32 color,
                              const std::string& text) {
+    const float side = view.grid.pitch - 1, room = side - theme.px(kFrame);
+    if (room < small_text_size() / 2) return;
     const ImVec2 at = corner_of(view, cell), extent = small_text_extent(text.c_str());
-    draw_small_text(
-        *view.draw,
-        {at.x + (view.grid.pitch - 1 - extent.x) / 2, at.y + (view.grid.pitch - 1 - extent.y) / 2},
-        color, text.c_str());
+    if (extent.x > room) return;
+    draw_small_text(*view.draw, {at.x + (side - extent.x) / 2, at.y + (side - extent.y) / 2}, color,
+                    text.c_str());
   }
 
   // The marked request if it owns blocks; otherwise 0, so that nothing is dimmed.
@@ -294,15 +296,13 @@ class KvBlocksPanel : public Panel {
       const BlockView& cell = cells[i];
       if (cell.state == BlockState::kWithheld) {
         outline(view, i, faded(theme.text_color(), 0.3f), 1);
-        if (view.grid.pitch >= theme.px(12))
-          draw_cell_text(view, i, faded(theme.text_color(), 0.3f), "x");
+        draw_cell_text(theme, view, i, faded(theme.text_color(), 0.3f), "x");
       }
       if (cell.state != BlockState::kOwned) continue;
       if (cell.references > 1) {
-        outline(view, i, theme.phase_color(PhaseColor::kSharedPrefix), theme.px(2));
-        if (view.grid.pitch >= theme.px(13))
-          draw_cell_text(view, i, readable_on(theme.sequence_color(cell.owner)),
-                         cell.references < 100 ? std::to_string(cell.references) : "+");
+        outline(view, i, theme.phase_color(PhaseColor::kSharedPrefix), theme.px(kFrame));
+        draw_cell_text(theme, view, i, readable_on(theme.sequence_color(cell.owner)),
+                       cell.references < 100 ? std::to_string(cell.references) : "+");
       }
       if (marked != 0 && cell.owner == marked) outline(view, i, theme.text_color(), theme.px(1));
       if (data_.recently_copied(static_cast<uint32_t>(i)))

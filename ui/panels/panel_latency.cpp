@@ -88,18 +88,19 @@ class LatencyPanel : public Panel {
         {name.c_str(), stats.count == 0 ? "-" : format_value(stats.p50, Unit::kSeconds),
          latency_description(kind_), true}};
     draw_tiles(theme, headline);
-    same_line_if_fits(checkbox_width("Whole run"), theme.px(14));
     bool all = window_ == Window::kAll;
+    const std::string label =
+        interval_label(all ? 0 : LatencyData::kRecentSeconds, data_.restart_seconds(), data_.now());
+    // The box and what it chooses stay together.
+    const float label_width = ImGui::CalcTextSize(label.c_str()).x;
+    same_line_if_fits(checkbox_width("Whole run") + theme.px(14) + label_width, theme.px(14));
     if (ImGui::Checkbox("Whole run", &all)) window_ = all ? Window::kAll : Window::kRecent;
     ImGui::SetItemTooltip(
         "On: everything since the dashboard began to watch this engine, at most %zu values of "
         "each\n"
         "kind. Off: the last %.0f seconds.",
         LatencyData::kMaxSamples, LatencyData::kRecentSeconds);
-    const std::string label =
-        interval_label(all ? 0 : LatencyData::kRecentSeconds, data_.restart_seconds(), data_.now());
-    if (same_line_if_fits(ImGui::CalcTextSize(label.c_str()).x, theme.px(14)))
-      ImGui::AlignTextToFramePadding();
+    if (same_line_if_fits(label_width, theme.px(14))) ImGui::AlignTextToFramePadding();
     ImGui::TextDisabled("%s", label.c_str());
     ImGui::SetItemTooltip("Percentiles are %s, of %zu streams.", interval().c_str(),
                           streams_.size());
@@ -134,7 +135,9 @@ class LatencyPanel : public Panel {
       ImGui::SetItemTooltip("The time between tokens of this request's stream.");
       numbers_row(data_.stats(*marked, window_), wide);
     } else {
-      ImGui::TextDisabled("stream");
+      ImGui::TextDisabled("one request");
+      ImGui::SetItemTooltip(
+          "Put the mouse over a request in any panel: the time between its tokens is shown here.");
       numbers_row({}, wide);
     }
     ImGui::EndTable();

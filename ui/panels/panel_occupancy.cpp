@@ -36,15 +36,16 @@ class OccupancyPanel : public Panel {
   void draw(const PanelContext& context) override {
     const Theme& theme = context.theme;
     draw_numbers(theme);
-    same_line_if_fits(checkbox_width("Whole run"), theme.px(14));
     bool all = window_ == Window::kAll;
+    const std::string label =
+        interval_label(all ? 0 : OccupancyData::kFineSpan, data_.restart_seconds(), data_.now());
+    // The box and what it chooses stay together.
+    const float label_width = ImGui::CalcTextSize(label.c_str()).x;
+    same_line_if_fits(checkbox_width("Whole run") + theme.px(14) + label_width, theme.px(14));
     if (ImGui::Checkbox("Whole run", &all)) window_ = all ? Window::kAll : Window::kRecent;
     ImGui::SetItemTooltip(
         "On: everything since the dashboard began to watch this engine. Off: the last minute.");
-    const std::string label =
-        interval_label(all ? 0 : OccupancyData::kFineSpan, data_.restart_seconds(), data_.now());
-    if (same_line_if_fits(ImGui::CalcTextSize(label.c_str()).x, theme.px(14)))
-      ImGui::AlignTextToFramePadding();
+    if (same_line_if_fits(label_width, theme.px(14))) ImGui::AlignTextToFramePadding();
     ImGui::TextDisabled("%s", label.c_str());
     ImGui::SetItemTooltip("GPU busy and padding are averages %s.", interval().c_str());
     // Side by side with one legend, or stacked with a legend in each plot.

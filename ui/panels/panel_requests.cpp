@@ -106,7 +106,10 @@ class RequestsPanel : public Panel {
                .order = 0,
                .description = "All requests with their state, progress and times."}) {}
 
-  void update(const PanelContext& context) override { table_.update(context.view); }
+  void update(const PanelContext& context) override {
+    table_.update(context.view);
+    ended_ = context.view.totals.requests_finished;
+  }
 
   void draw(const PanelContext& context) override {
     now_ = context.view.now;
@@ -147,6 +150,7 @@ class RequestsPanel : public Panel {
           RequestState::kCancelled})
       values.set(request_state_name(state), static_cast<double>(table_.count(state)));
     values.set("first", static_cast<double>(first_));
+    values.set("ended", static_cast<double>(ended_));
   }
 
  private:
@@ -306,6 +310,7 @@ class RequestsPanel : public Panel {
   std::unordered_map<RequestId, size_t> order_;  // row of each request in the last frame
   bool hovered_ = false;                         // the mouse was over the table in the last frame
   RequestId first_ = 0;                          // the request in the top row
+  uint64_t ended_ = 0;                           // since the engine started
   RequestColumn column_ = RequestColumn::kState;
   bool descending_ = false;
   float other_columns_width_ = 0;  // of all but Progress, in the last frame

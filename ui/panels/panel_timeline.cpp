@@ -279,7 +279,7 @@ class TimelinePanel : public Panel {
       if (step % every != 0) continue;
       const float x = std::round(x_of(static_cast<double>(c)));
       const std::string label = std::to_string(step);
-      if (x + small_text_extent(label.c_str()).x > at.x + size.x) break;
+      if (x + theme.px(3) + small_text_extent(label.c_str()).x > at.x + size.x) break;
       draw.AddLine({x, at.y - theme.px(2)}, {x, at.y + theme.px(2)}, color);
       draw_small_text(draw, {x + theme.px(3), at.y}, color, label.c_str());
     }

@@ -7,6 +7,8 @@
 #include <filesystem>
 #include <fstream>
 #include <map>
+#include <span>
+#include <vector>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -34,14 +36,14 @@ class Driven {
     const auto count = static_cast<int>(seconds * per_second + 0.5);
     for (int i = 0; i < count; ++i) {
       now_ += 1 / per_second;
-      load.update({.engine = &*engine_, .generation = generation}, now_);
+      load.update({.engine = &*engine_, .generation = generation, .shown = shown}, now_);
     }
   }
   bool settles() {
     engine_->resume();
     return comes_true([&] {
       frames(0.02);
-      return load.counts().running == 0 && !load.reading_trace();
+      return load.counts().unanswered == 0 && !load.reading_trace();
     });
   }
   // Waits until the trace is read or rejected, without advancing the clock.
@@ -74,6 +76,7 @@ class Driven {
 
   LoadGenerator load;
   uint64_t generation = 1;
+  std::span<const SequenceView> shown;
 
  private:
   StandInEngine engine_;
@@ -84,20 +87,20 @@ TEST(LoadGenerator, SubmitsAtItsRateOnlyWhileStarted) {
   Driven driven;
   driven.load.settings.rate = 5;
   driven.frames(10);
-  EXPECT_EQ(driven.load.counts().submitted, 0u);
+  EXPECT_EQ(driven.load.counts().sent, 0u);
   driven.load.start();
   driven.frames(20);
   // 100 expected, with a standard deviation of 10.
-  EXPECT_GT(driven.load.counts().submitted, 60u);
-  EXPECT_LT(driven.load.counts().submitted, 140u);
-  const uint64_t before = driven.load.counts().submitted;
+  EXPECT_GT(driven.load.counts().sent, 60u);
+  EXPECT_LT(driven.load.counts().sent, 140u);
+  const uint64_t before = driven.load.counts().sent;
   driven.load.stop();
   driven.frames(10);
-  EXPECT_EQ(driven.load.counts().submitted, before);
+  EXPECT_EQ(driven.load.counts().sent, before);
   driven.load.settings.rate = 0;
   driven.load.start();
   driven.frames(10);
-  EXPECT_EQ(driven.load.counts().submitted, before) << "a rate of 0";
+  EXPECT_EQ(driven.load.counts().sent, before) << "a rate of 0";
 }
 
 TEST(LoadGenerator, LengthsLieInTheirRanges) {
@@ -110,7 +113,7 @@ TEST(LoadGenerator, LengthsLieInTheirRanges) {
                           .shared_prefix = 32};
   driven.load.burst(50);
   driven.frames(0.1);
-  EXPECT_EQ(driven.load.counts().running, 50u);
+  EXPECT_EQ(driven.load.counts().unanswered, 50u);
   ASSERT_TRUE(driven.settles());
   const std::vector<StepRecord::Arrival> arrivals = driven.arrivals();
   ASSERT_EQ(arrivals.size(), 50u);
@@ -128,7 +131,7 @@ TEST(LoadGenerator, LengthsLieInTheirRanges) {
   for (const auto& [length, count] : generated)
     tokens += uint64_t{length} * static_cast<uint64_t>(count);
   EXPECT_EQ(driven.load.counts().tokens, tokens);
-  EXPECT_EQ(driven.load.counts().ended, 50u);
+  EXPECT_EQ(driven.load.counts().answered, 50u);
   EXPECT_EQ(driven.load.counts().failed, 0u);
   // Later prompts find the first one's 32 tokens in the prefix cache.
   EXPECT_GE(driven.engine()->metrics().prefix_hit_tokens.value(), 40u * 32u);
@@ -175,7 +178,7 @@ TEST(LoadGenerator, LengthsAreClippedToTheContextAndThePool) {
   driven.frames(0.1);
   ASSERT_TRUE(driven.settles());
   EXPECT_EQ(driven.load.counts().refused, 0u);
-  EXPECT_EQ(driven.load.counts().ended, 3u);
+  EXPECT_EQ(driven.load.counts().answered, 3u);
   for (const StepRecord::Arrival& arrival : driven.arrivals()) EXPECT_LE(arrival.max_tokens, 80u);
 }
 
@@ -187,7 +190,7 @@ TEST(LoadGenerator, RefusalsAreCountedAndReported) {
   driven.frames(0.1);
   driven.load.burst(3);
   driven.frames(0.1);
-  EXPECT_EQ(driven.load.counts().submitted, 10u);
+  EXPECT_EQ(driven.load.counts().sent, 13u);
   EXPECT_EQ(driven.load.counts().refused, 3u);
   EXPECT_THAT(driven.load.refusal(), HasSubstr("the queue takes 10"));
 }
@@ -201,7 +204,7 @@ TEST(LoadGenerator, CancelAllCancelsEveryRequest) {
   driven.engine()->resume();
   driven.load.cancel_all();
   EXPECT_FALSE(driven.load.started());
-  EXPECT_EQ(driven.load.counts().running, 0u);
+  EXPECT_EQ(driven.load.counts().unanswered, 0u);
   EXPECT_TRUE(comes_true([&] {
     bool idle = false;
     driven.engine()->inspect([&](const Scheduler& scheduler) { idle = scheduler.idle(); });
@@ -214,11 +217,11 @@ TEST(LoadGenerator, ANewEngineResetsEverything) {
   driven.load.settings.rate = 10;
   driven.load.start();
   driven.frames(1);
-  EXPECT_GT(driven.load.counts().submitted, 0u);
+  EXPECT_GT(driven.load.counts().sent, 0u);
   driven.generation = 2;
   driven.frames(1);
   EXPECT_FALSE(driven.load.started());
-  EXPECT_EQ(driven.load.counts().submitted, 0u);
+  EXPECT_EQ(driven.load.counts().sent, 0u);
   driven.load.start();
   driven.load.update({}, 1000);
   EXPECT_FALSE(driven.load.started()) << "there is no engine";
@@ -237,7 +240,7 @@ TEST(LoadGenerator, PlaysATraceAtItsSpeed) {
   EXPECT_EQ(driven.load.trace_submitted(), 20u);
   EXPECT_FALSE(driven.load.playing_trace());
   ASSERT_TRUE(driven.settles());
-  EXPECT_EQ(driven.load.counts().ended, 20u);
+  EXPECT_EQ(driven.load.counts().answered, 20u);
   EXPECT_EQ(driven.load.counts().tokens, 40u);
 }
 
@@ -264,6 +267,30 @@ TEST(LoadGenerator, TraceErrorsAreOneLine) {
   EXPECT_EQ(driven.load.trace_failure(), "") << "a valid trace after an invalid one";
 }
 
+// The snapshot that panels draw from is a little older than what the streams say.
+TEST(LoadGenerator, ARequestIsAnsweredWhenNoPanelShowsItAnyMore) {
+  Driven driven;
+  driven.load.settings.generate_min = driven.load.settings.generate_max = 2;
+  driven.load.burst(2);
+  driven.frames(0.1);
+  std::vector<SequenceView> snapshot;
+  driven.engine()->inspect([&](const Scheduler& scheduler) { scheduler.view_sequences(snapshot); });
+  ASSERT_EQ(snapshot.size(), 2u);
+  snapshot.pop_back();
+  driven.shown = snapshot;
+  driven.engine()->resume();
+  ASSERT_TRUE(comes_true([&] {
+    driven.frames(0.02);
+    return driven.load.counts().tokens == 4;
+  }));
+  driven.frames(0.1);
+  EXPECT_EQ(driven.load.counts().answered, 1u);
+  EXPECT_EQ(driven.load.counts().unanswered, 1u);
+  driven.shown = {};
+  driven.frames(0.02);
+  EXPECT_EQ(driven.load.counts().answered, 2u);
+}
+
 // Each request is one search: its beams run as sequences of their own, of which one has a stream.
 TEST(LoadGenerator, RequestsWithBeamsAreSearches) {
   Driven driven;
@@ -271,10 +298,10 @@ TEST(LoadGenerator, RequestsWithBeamsAreSearches) {
   driven.load.settings.generate_min = driven.load.settings.generate_max = 6;
   driven.load.burst(2);
   driven.frames(0.1);
-  EXPECT_EQ(driven.load.counts().submitted, 2u);
+  EXPECT_EQ(driven.load.counts().sent, 2u);
   EXPECT_EQ(driven.load.counts().refused, 0u) << driven.load.refusal();
   ASSERT_TRUE(driven.settles());
-  EXPECT_EQ(driven.load.counts().ended, 2u);
+  EXPECT_EQ(driven.load.counts().answered, 2u);
   EXPECT_EQ(driven.most_members(), 6u);
 }
 

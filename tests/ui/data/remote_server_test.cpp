@@ -133,7 +133,7 @@ TEST_F(RemoteServerTest, SyntheticRequestsRunOnTheServer) {
   load.burst(6);
   ASSERT_TRUE(comes_true([&] {
     load.update(target, 0);
-    return load.counts().ended == 6;
+    return load.counts().answered == 6;
   })) << load.refusal();
   EXPECT_EQ((*engine_)->metrics().generated_tokens.value(), load.counts().tokens);
   EXPECT_EQ(load.refusal(), "");
@@ -147,7 +147,7 @@ TEST_F(RemoteServerTest, SyntheticRequestsRunOnTheServer) {
     return (*engine_)->metrics().requests_submitted.value() == 8;
   }));
   load.cancel_all();
-  EXPECT_EQ(load.counts().running, 0u);
+  EXPECT_EQ(load.counts().unanswered, 0u);
   EXPECT_TRUE(comes_true([&] { return (*engine_)->metrics().finished_cancelled.value() == 2; }));
 }
 
@@ -191,7 +191,7 @@ TEST_F(RemoteServerTest, TheServerIsControlledFromTheDashboard) {
   EXPECT_EQ(control.failure(), "");
 }
 
-// While one is in flight, only the last value of a slider waits.
+// While one has no reply yet, only the last value of a slider waits.
 TEST_F(RemoteServerTest, ADraggedSliderSendsItsLastValue) {
   RemoteControl control(*calls_);
   const EngineView view{.connected = true, .controllable = true};

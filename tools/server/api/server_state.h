@@ -72,7 +72,7 @@ class ServerState {
   void end_events() { events_end_ = true; }
   const std::atomic<bool>& events_end() const { return events_end_; }  // streams of /events end
   void cut_off() { cut_off_ = true; }
-  bool is_cut_off() const { return cut_off_; }  // requests in flight are cancelled
+  bool is_cut_off() const { return cut_off_; }  // open requests are cancelled
 
  private:
   bool run(PromptWorkers& workers, const PromptWorkers::Task& task, HttpClock::time_point deadline,
