@@ -125,7 +125,9 @@ Status run_rank_worker(Instance& instance, Link& link, const ModelFile& file,
     HEARTH_ASSIGN(const Message message, link.receive(0, Channel::kSetup));
     HEARTH_ASSIGN(const RankTask task, read_task(message));
     if (task.echoes) {
-      HEARTH_TRY(help_time_links(link));
+      const Status helped = help_time_links(link);
+      if (!helped.ok()) link.fail(helped.error().message);
+      HEARTH_TRY(helped);
       continue;
     }
     if (!task.load) {

@@ -3,11 +3,11 @@
 // have the same length for every step of a bucket; padding at the end does nothing.
 //
 // Sequences with few rows in the step (one, when decoding) or with a tree go to the list `few`,
-// prompt chunks to `many`; each list has its own kernel. If the step has only one sequence, without
-// a tree, all of it goes to `many`. A sequence is divided into tiles of
-// consecutive tokens, and a tile's keys into splits, until there is work for the whole device. A
-// tile with one split writes its result directly; otherwise the splits leave partial results, and
-// the last one to finish merges them.
+// prompt chunks to `many`; each list has its own kernel. Where there is a kernel for prompts, steps
+// for several rows of one sequence without a tree have no list `few`. A sequence is divided into
+// tiles of consecutive tokens, and a tile's keys into splits, until there is work for the whole
+// device. A tile with one split writes its result directly; otherwise the splits leave partial
+// results, and the last one to finish merges them.
 //
 // If ranks share a pool of KV blocks, a rank's items are about the keys that it has, by the numbers
 // that DealtTables gives them. A tile is then within one block, so that its rows see the same of

@@ -17,8 +17,8 @@ using Message = std::vector<std::byte>;
 // Messages between two ranks arrive in order within a channel; channels do not wait for each other.
 enum class Channel : uint8_t {
   kSetup,     // while ranks start: devices, layers, memory
-  kCommands,  // rank 0 to all: steps, block moves, slots
-  kRows,      // each rank to the next one: hidden rows
+  kCommands,  // rank 0 to all: steps, block moves, slots; before that, who times which link
+  kRows,      // each rank to the next one: hidden rows; before that, what links are timed with
   kIds,       // last rank to those that embed them: sampled ids
   kResults,   // last rank to rank 0: what the engine gets of a step
   kRowsRead,  // each rank to the one before: shared memory that it has read (rank_loop.h)

@@ -18,7 +18,7 @@ namespace hearth {
 class LinkExchange final : public RankExchange {
  public:
   // REQUIRES: `link` outlives the exchange.
-  explicit LinkExchange(Link& link) : link_(link), spare_(link.ranks()) {}
+  explicit LinkExchange(Link& link) : link_(link), spare_(link.ranks() - 1) {}
 
   // These fail with the reason of a rank that has given up.
   Status sum(std::span<const float> own, std::span<float> total) override;
@@ -57,7 +57,7 @@ class LinkExchange final : public RankExchange {
   Link& link_;
   uint64_t number_ = 0;  // of the current exchange
   bool gave_up_ = false;
-  SpareMessages spare_;                          // what ranks sent becomes what this one sends
+  SpareMessages spare_;                          // of what other ranks sent, for what is sent next
   std::vector<RowsMessage> messages_;            // of the current exchange, by rank
   std::vector<std::span<const float>> sources_;  // all ranks' rows, own ones included
   std::vector<float> part_;                      // of a divided sum

@@ -95,7 +95,7 @@ class MpiLink final : public Link {
       : rank_(rank),
         homes_(std::move(homes)),
         inbox_(static_cast<uint32_t>(homes_.size())),
-        spare_(homes_.size()),
+        spare_(homes_.size() - 1),
         peers_(homes_.size()) {
     const LinkClock::time_point now = LinkClock::now();
     for (uint32_t i = 0; i < peers_.size(); ++i) {
@@ -219,7 +219,7 @@ class MpiLink final : public Link {
         ++each;
         continue;
       }
-      // As many sums come from other ranks as are sent to them.
+      // Mostly, as many sums come from other ranks as are sent to them.
       if (each->tag == static_cast<int>(Channel::kSums)) spare_.keep(std::move(each->message));
       each = sending_.erase(each);
     }

@@ -3,6 +3,7 @@
 // into new memory took 24 ms, into memory that was used before 6.6 ms. Not thread-safe.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <utility>
 #include <vector>
@@ -19,15 +20,21 @@ class SpareMessages {
   // Keeps the memory of at most so many messages.
   explicit SpareMessages(size_t most) : most_(most) {}
 
+  // If there are too many, the smallest one goes.
   void keep(Message message) {
-    if (message.capacity() >= kLeastBytes && spare_.size() < most_)
-      spare_.push_back(std::move(message));
+    if (message.capacity() < kLeastBytes) return;
+    spare_.push_back(std::move(message));
+    if (spare_.size() > most_)
+      spare_.erase(std::ranges::min_element(spare_, {}, &Message::capacity));
   }
-  // A message with any content; it has memory if one is kept and `bytes` are many.
+  // A message with any content and memory for `bytes`, if one is kept; an empty one otherwise.
   Message take(size_t bytes) {
-    if (bytes < kLeastBytes || spare_.empty()) return {};
-    Message message = std::move(spare_.back());
-    spare_.pop_back();
+    if (bytes < kLeastBytes) return {};
+    const auto found = std::ranges::find_if(
+        spare_, [&](const Message& message) { return message.capacity() >= bytes; });
+    if (found == spare_.end()) return {};
+    Message message = std::move(*found);
+    spare_.erase(found);
     return message;
   }
 

@@ -34,7 +34,10 @@ Result<LinkTimes> link_times() {
     return times;
   }
   const auto links = make_in_process_links(2);
-  std::thread other([&] { static_cast<void>(help_time_links(*links[1]).ok()); });
+  std::thread other([&] {
+    if (const Status helped = help_time_links(*links[1]); !helped.ok())
+      links[1]->fail(helped.error().message);
+  });
   auto timings = time_links(*links[0], sizes, kLinkRepetitions);
   if (!timings.ok()) links[0]->fail("the link failed");
   other.join();

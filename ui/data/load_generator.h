@@ -31,7 +31,7 @@ struct LoadSettings {
 
 struct LoadCounts {
   uint64_t sent = 0;        // all of them; each is later one of the following
-  uint64_t unanswered = 0;  // accepted and not ended, whether they run or wait in the queue
+  uint64_t unanswered = 0;  // accepted, and not ended in what is on display
   uint64_t answered = 0;    // ended with all their tokens
   uint64_t failed = 0;      // cancelled or failed
   uint64_t refused = 0;

@@ -74,6 +74,19 @@ class TensorRanksTest : public GpuTest {
   }
 };
 
+// Logits are only joined on the last rank, and no other has room for more of them than its share.
+TEST_F(TensorRanksTest, LogitsOfManyRows) {
+  ASSERT_ASSIGN(const auto file, ModelFile::open(ranks_model_path()));
+  ASSERT_ASSIGN(const auto whole, open_sharded(device(), pipelines(), *file, {}));
+  ASSERT_ASSIGN(const auto sharded, open_sharded(device(), pipelines(), *file, {.ranks = 2}));
+  ASSERT_ASSIGN(const ModelPlan plan, plan_model(*file));
+  const StepBatch batch =
+      ranks_step(0, 10, plan.config.vocabulary, kRanksTables, {9, 8, 7, 6, 5, 4, 3, 2, 1, 0});
+  ASSERT_ASSIGN(const std::vector<float> expected, whole->logits(batch));
+  ASSERT_ASSIGN(const std::vector<float> logits, sharded->logits(batch));
+  EXPECT_LT(nmse(logits, std::vector<double>(expected.begin(), expected.end())), 1e-6);
+}
+
 constexpr const char* kArchitectures[] = {"llama",  "qwen2",   "qwen3",    "phi3_long", "gemma2",
                                           "gemma3", "mixtral", "qwen3moe", "gpt_oss"};
 

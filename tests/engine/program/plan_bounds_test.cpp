@@ -116,8 +116,9 @@ size_t expect_bounded(const StepPlanner& planner, const ModelConfig& config,
     ++meetings;
     const RankMeeting& meeting = *segment.meeting;
     EXPECT_LE(meeting.x_bytes(), std::min(most.leaving, bound.bytes(meeting.x)));
-    if (!meeting.on_last || config.samples())
+    if (!meeting.on_last || config.samples()) {
       EXPECT_LE(meeting.y_bytes(), std::min(most.entering, bound.bytes(meeting.y)));
+    }
   }
   return meetings;
 }

@@ -96,7 +96,7 @@ TEST(Segments, DividedRowsAreGatheredWhereAllAreNeeded) {
     for (const uint32_t rank : {0u, 1u, 2u}) {
       SCOPED_TRACE(architecture);
       const StepPlan plan = plan_of_share(architecture, rank, bucket, 3, 1);
-      const uint32_t own = own_rows({.index = rank, .count = 3}, bucket.rows).size;
+      const uint64_t own = own_rows({.index = rank, .count = 3}, bucket.rows).size;
       std::vector<Value> gathered;
       size_t own_sums = 0, sums = 0;
       for (const PlanSegment& segment : cut_at_meetings(plan)) {

@@ -175,7 +175,8 @@ TEST(LinkExchange, MergesAttentionToTheKeysOfAllRanks) {
 // The others go on at once, and get nothing.
 TEST(LinkExchange, TheLastRankAloneMerges) {
   on_ranks(3, [](uint32_t rank, LinkExchange& exchange) {
-    const std::vector<float> sums = sums_of({{static_cast<float>(rank), {1.0f + rank, 2}}});
+    const std::vector<float> sums =
+        sums_of({{static_cast<float>(rank), {1.0f + static_cast<float>(rank), 2}}});
     std::vector<float> together(2), alone(rank == 2 ? 2 : 0), total(2);
     for (int repetition = 0; repetition < 2; ++repetition) {
       ASSERT_TRUE(exchange.merge(sums, 2, together).ok());

@@ -77,6 +77,23 @@ TEST_F(MpiRank, Exchanges) {
   EXPECT_EQ(link_->receive(link_->rank(), Channel::kIds)->size(), 5u);
 }
 
+// The memory of large sums is used again: for the same size, a smaller and a larger one.
+TEST_F(MpiRank, ExchangesLargeSums) {
+  const uint32_t other = 1 - link_->rank();
+  constexpr size_t kMegabyte = 1 << 20;
+  uint8_t round = 0;
+  for (const size_t size : {17 * kMegabyte, 17 * kMegabyte, 33 * kMegabyte, 16 * kMegabyte,
+                            33 * kMegabyte, size_t{100}}) {
+    ++round;
+    ASSERT_TRUE(
+        link_->send(other, Channel::kSums, Message(size, std::byte(16 * link_->rank() + round)))
+            .ok());
+    const Result<Message> message = link_->receive(other, Channel::kSums);
+    ASSERT_TRUE(message.ok()) << message.error().message;
+    EXPECT_TRUE(*message == Message(size, std::byte(16 * other + round))) << size << " bytes";
+  }
+}
+
 // The last rank dies; the others notice soon. mpirun may end them as soon as they have, so rank 0
 // says so at once.
 TEST_F(MpiRank, IsKilled) {
@@ -98,6 +115,8 @@ TEST_F(MpiRank, IsKilled) {
   if (link_->rank() == 0)
     fprintf(stderr, "noticed: %s%s\n", message.error().message.c_str(),
             waited.count() < 4 ? ", soon" : "");
+  else
+    std::this_thread::sleep_for(std::chrono::seconds(1));  // or rank 0 may miss this one first
 }
 
 TEST_F(MpiRank, GivesUp) {
@@ -132,6 +151,11 @@ TEST_F(MpiRank, Waits) {
 
 TEST_F(MpiLink, CarriesMessagesOfAllSizesBetweenThreeRanks) {
   const Finished ranks = run_ranks(3, "Exchanges");
+  EXPECT_EQ(ranks.exit_code, 0) << ranks.out << ranks.err;
+}
+
+TEST_F(MpiLink, CarriesLargeSums) {
+  const Finished ranks = run_ranks(2, "ExchangesLargeSums");
   EXPECT_EQ(ranks.exit_code, 0) << ranks.out << ranks.err;
 }
 

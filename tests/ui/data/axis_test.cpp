@@ -73,9 +73,10 @@ TEST(Axis, LabelsOfShortLogarithmicAxesDoNotCollide) {
           if (tick.label.empty()) continue;
           ++count;
           const double share = std::log(tick.value / min) / std::log(ratio);
-          if (count > 1)
+          if (count > 1) {
             EXPECT_GE(share - before, 0.8 / most - 1e-6)
                 << min << " to " << min * ratio << ", " << most << " labels: " << tick.label;
+          }
           before = share;
         }
         EXPECT_GE(count, 1u) << min << " to " << min * ratio << ", " << most << " labels";

@@ -39,7 +39,7 @@ TEST(DisplayScale, WhatTheDesktopSaysCounts) {
 }
 
 TEST(DisplayScale, UsualMonitorsAreDrawnAtOne) {
-  for (const Size size : {Size(1280, 720), Size(1600, 1000), kFullHd, kQuadHd, Size(3440, 1440)})
+  for (const Size& size : {Size(1280, 720), Size(1600, 1000), kFullHd, kQuadHd, Size(3440, 1440)})
     EXPECT_EQ(scale_of(size, size, 96), 1) << size.first << " x " << size.second;
   EXPECT_EQ(display_scale({}), 1);
 }
