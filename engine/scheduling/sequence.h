@@ -38,7 +38,8 @@ struct Sequence : TokenLedger {
   bool with_host = false;  // every sampled token is judged by the host before the next step
   bool compute_all = false;      // see NewRequest
   std::uint32_t candidates = 0;  // see NewRequest
-  // A group: sequences that are forks of each other and run, wait and are preempted together.
+  // A group: sequences of one request that run, wait and are preempted together: forks of each
+  // other, or a request and its shadow.
   RequestId group = 0;            // its first member; 0: the sequence is alone
   std::uint32_t group_seats = 1;  // members that the group may have
   std::uint32_t seats = 1;        // slots it takes up: its own, and those kept for its forks

@@ -1,6 +1,8 @@
 #include "ui/data/glossary.h"
 
 #include <algorithm>
+#include <sstream>
+#include <string>
 
 #include <gtest/gtest.h>
 
@@ -45,6 +47,21 @@ TEST(Glossary, TheEmbeddedFileExplainsTheDashboardsWords) {
       return entry.term == term;
     })) << term;
   for (const GlossaryEntry& entry : entries) EXPECT_FALSE(entry.explanation.empty()) << entry.term;
+}
+
+// parse_glossary ignores other lines, so an entry's second line would be missing in the dashboard.
+TEST(Glossary, EveryLineOfTheEmbeddedFilesSectionsIsAHeadingOrAnEntry) {
+  std::istringstream lines{std::string(glossary_markdown())};
+  size_t number_of_entries = 0;
+  bool in_sections = false;
+  for (std::string line; std::getline(lines, line);) {
+    in_sections = in_sections || line.starts_with("## ");
+    if (!in_sections || line.empty() || line.starts_with("## ")) continue;
+    EXPECT_TRUE(line.starts_with("- **")) << line;
+    ++number_of_entries;
+  }
+  EXPECT_GT(number_of_entries, 0u);
+  EXPECT_EQ(parse_glossary(glossary_markdown()).size(), number_of_entries);
 }
 
 }  // namespace
