@@ -10,7 +10,7 @@ Result<SamplingOptions> contrastive_sampling(const GenerationRequest& request,
                                              const std::optional<ContrastOptions>& contrast) {
   const ContrastiveSearchOptions& search = request.contrastive_search;
   if (!(search.alpha > 0 && search.alpha <= 1))
-    return invalid("penalty_alpha of contrastive search must be between 0 and 1");
+    return invalid("penalty_alpha of contrastive search must be greater than 0 and at most 1");
   if (search.top_k < 2 || search.top_k > kMaxTopLogprobs)
     return invalid(fmt::format("contrastive search needs a top_k between 2 and {}, not {}",
                                kMaxTopLogprobs, search.top_k));

@@ -44,8 +44,8 @@ Result<Mailbox::QueuePlaces> Mailbox::reserve(size_t requests) {
   const double wait = queue_rate_.wait_seconds(queued_), longest = longest_wait();
   if (longest > 0 && wait > longest)
     return Error{ErrorKind::kBusy,
-                 fmt::format("{} requests are already waiting, which takes about {:.1f} s, and "
-                             "the limit is {:g} s; try again later",
+                 fmt::format("{} requests are waiting, so a new one would wait about {:.1f} s; the "
+                             "limit is {:g} s. Try again later.",
                              queued_, wait, longest)};
   if (queued_ == 0) queue_stands_since_ = time_.now();
   queued_ += requests;

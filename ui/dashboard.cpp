@@ -299,7 +299,7 @@ void Dashboard::follow_comparison() {
     if (comparing_) tab.visible_before = tab.visible;
     const std::string_view key = tab.panel->info().key;
     tab.visible =
-        comparing_ ? key == "lessons" && host_.comparing_beside_lesson() : tab.visible_before;
+        comparing_ ? key == "lessons" && host_.comparing_for_lesson() : tab.visible_before;
     tab.select = tab.active && tab.visible;
   }
   compare->visible = compare->select = comparing_;

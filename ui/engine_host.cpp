@@ -91,7 +91,8 @@ void EngineHost::close_engine() {
 const char* EngineHost::why_no_control() const {
   if (recording_) return "This is a recording. The bar in the panel Timeline plays it.";
   if (calls_ && view_.connected)
-    return "This server was started without --control: requests can be sent to it, but not more.";
+    return "This server was started without --control: you can send it requests, but not change "
+           "anything else.";
   return "No engine is running yet.";
 }
 
@@ -195,10 +196,10 @@ bool EngineHost::borrow_session(std::string what, std::function<void(Session&)> 
   return true;
 }
 
-void EngineHost::open_comparison(ComparisonWish wish, bool beside_lesson) {
+void EngineHost::open_comparison(ComparisonWish wish, bool for_lesson) {
   wish_ = std::move(wish);
   comparing_ = true;
-  beside_lesson_ = beside_lesson;
+  for_lesson_ = for_lesson;
 }
 
 bool EngineHost::measuring() const { return job_ && job_->kind == Job::Kind::kMeasure; }

@@ -115,10 +115,10 @@ class EngineHost {
 
   // A comparison, for the Compare panel, which has the window to itself while it is open, or shares
   // it with the lesson that opened it.
-  void open_comparison(ComparisonWish wish, bool beside_lesson = false);
+  void open_comparison(ComparisonWish wish, bool for_lesson = false);
   void close_comparison() { comparing_ = false; }
   bool comparing() const { return comparing_; }
-  bool comparing_beside_lesson() const { return beside_lesson_; }
+  bool comparing_for_lesson() const { return for_lesson_; }
   std::optional<ComparisonWish> take_comparison() { return std::exchange(wish_, std::nullopt); }
 
   // Something moves on the screen although no step has run: frames are drawn more often.
@@ -147,7 +147,7 @@ class EngineHost {
   std::string dropped_, lesson_;
   bool reserved_ = false;
   std::optional<ComparisonWish> wish_;
-  bool comparing_ = false, beside_lesson_ = false;
+  bool comparing_ = false, for_lesson_ = false;
   ModelChoice choice_;
   EngineView view_;
   EngineView live_;  // while view_ shows the past

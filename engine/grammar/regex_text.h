@@ -1,5 +1,5 @@
 // The text of a regular expression, and the parts of it that are sets of characters: escapes and
-// classes. The first error stays.
+// classes. Only the first error is kept.
 #pragma once
 
 #include <optional>
@@ -21,9 +21,9 @@ class RegexText {
   bool take(std::u32string_view text);
   std::nullopt_t fail(Error error);
 
-  // Behind a backslash.
+  // Parses what follows a backslash.
   std::optional<CharSet> parse_escape();
-  // Behind an opening bracket.
+  // Parses what follows an opening bracket.
   std::optional<CharSet> parse_class();
 
   std::u32string pattern_;

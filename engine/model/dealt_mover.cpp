@@ -6,7 +6,7 @@
 namespace hearth {
 namespace {
 
-// Blocks that leave or enter the device together.
+// How many blocks are staged at a time.
 constexpr uint32_t kStagedBlocks = 8;
 
 uint64_t block_bytes(const KvCache& pool) {
@@ -50,7 +50,7 @@ uint64_t most_swap_blocks(const BlockDeal& deal, uint64_t host_blocks) {
 
 uint32_t DealtMover::first_staged() const { return pools_.host.blocks() - kStagedBlocks; }
 
-// What was moved before is where it belongs, and nothing is read any more.
+// Waits for all earlier moves, so that staged blocks may be read or overwritten.
 Status DealtMover::finish_moves() {
   for (BlockMover* mover : {&pools_.forks, &pools_.swaps_out, &pools_.swaps_in})
     HEARTH_TRY(mover->traffic());

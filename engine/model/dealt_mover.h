@@ -1,7 +1,7 @@
-// Moves KV blocks if ranks share a pool of them (ops/block_deal.h): on the device if a rank has
-// both places, else through host memory and over the link. Blocks of the swap pool are dealt in the
-// same way as those of the pool. All ranks get the same moves. For one thread; no step is in
-// flight.
+// Moves KV blocks that are dealt to several ranks (ops/block_deal.h): on the device if one rank
+// holds both the source and the destination, otherwise through host memory and over the link. The
+// swap pool's blocks are dealt in the same way. All ranks are given the same moves. Used by one
+// thread, while no step is in flight.
 #pragma once
 
 #include <cstdint>
@@ -16,18 +16,20 @@
 
 namespace hearth {
 
-// A rank's own pools, by place, and the movers between them.
+// One rank's own pools, and the movers between them. They number blocks by place on the rank.
 struct DealtPools {
-  const KvCache& host;  // dealt_host_blocks() of them
+  const KvCache& host;  // with dealt_host_blocks() blocks
   BlockMover &forks, &swaps_out, &swaps_in;
 };
 
-// Blocks of host memory through which others leave and enter a rank's device; 0 if it is alone.
+// How many blocks of host memory a rank uses to stage blocks that it sends or receives; 0 if there
+// is only one rank.
 uint32_t staged_blocks(const BlockDeal& deal);
-// Blocks of host memory that a rank needs if there are this many to swap to: its share, and the
-// staged ones.
+// How many blocks of host memory a rank needs if the swap pool has this many: its share of them,
+// and those for staging.
 uint32_t dealt_host_blocks(const BlockDeal& deal, uint32_t swap_blocks);
-// The most blocks to swap to, of all ranks, if each rank can allocate this many in host memory.
+// The most blocks that the swap pool of all ranks can have if each rank can allocate this many in
+// host memory.
 uint64_t most_swap_blocks(const BlockDeal& deal, uint64_t host_blocks);
 
 class DealtMover {
@@ -35,7 +37,7 @@ class DealtMover {
   DealtMover(const BlockDeal& deal, const DealtPools& pools, RankExchange& exchange)
       : deal_(deal), pools_(pools), exchange_(exchange) {}
 
-  // The moves are in numbers of the shared pools.
+  // Moves name blocks by their numbers in the pools of all ranks together.
   Status fork(std::span<const BlockMove> moves) { return move(moves, pools_.forks, false, false); }
   Status swap_out(std::span<const BlockMove> moves) {
     return move(moves, pools_.swaps_out, false, true);
@@ -46,7 +48,7 @@ class DealtMover {
 
  private:
   Status move(std::span<const BlockMove> moves, BlockMover& own, bool from_host, bool to_host);
-  // Blocks that this rank has and another one is to have, and the other way round.
+  // Sends the blocks whose destination is on another rank; receives those whose source is.
   Status send(std::span<const BlockMove> moves, bool from_host);
   Status receive(std::span<const BlockMove> moves, bool to_host);
   Status finish_moves();

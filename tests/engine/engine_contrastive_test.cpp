@@ -220,7 +220,7 @@ TEST(EngineContrastive, RefusesWhatItCannotBeCombinedWith) {
   EXPECT_EQ(refusal([](GenerationRequest& request) { request.contrastive_search.top_k = 1; }),
             "contrastive search needs a top_k between 2 and 20, not 1");
   EXPECT_EQ(refusal([](GenerationRequest& request) { request.contrastive_search.alpha = 2; }),
-            "penalty_alpha of contrastive search must be between 0 and 1");
+            "penalty_alpha of contrastive search must be greater than 0 and at most 1");
   EXPECT_EQ(refusal([](GenerationRequest& request) { request.guidance.scale = 2; }),
             "contrastive search and guidance cannot be combined");
   EXPECT_EQ(refusal([](GenerationRequest& request) { request.contrast_beta = 1.0f; }),

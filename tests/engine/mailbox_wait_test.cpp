@@ -37,10 +37,10 @@ TEST_F(MailboxWaitTest, ARequestThatWouldWaitTooLongIsRefused) {
   ASSERT_FALSE(refused.ok());
   EXPECT_EQ(refused.error().kind, ErrorKind::kBusy);
   EXPECT_EQ(refused.error().message,
-            "20 requests are already waiting, which takes about 20.0 s, and the limit is 15 s; try "
-            "again later");
+            "20 requests are waiting, so a new one would wait about 20.0 s; the limit is 15 s. Try "
+            "again later.");
   EXPECT_NEAR(mailbox_.retry_seconds(), 5, 1e-6);
-  // One by one they leave, and then others may come.
+  // Once enough requests have left the queue, a new one is accepted.
   for (int i = 0; i < 5; ++i) {
     clock_.advance(1);
     mailbox_.release_place();

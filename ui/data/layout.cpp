@@ -34,23 +34,24 @@ class Arranger {
       inner.push_back(i);
       sum += splits_[i];
     }
-    const bool beside = kLayoutParts[part].beside;
+    const bool side_by_side = kLayoutParts[part].side_by_side;
     const float room =
-        (beside ? box.width : box.height) - gap_ * static_cast<float>(inner.size() - 1);
-    float at = beside ? box.x : box.y;
+        (side_by_side ? box.width : box.height) - gap_ * static_cast<float>(inner.size() - 1);
+    float at = side_by_side ? box.x : box.y;
     for (size_t i = 0; i < inner.size(); ++i) {
       const float size = std::max(room * splits_[inner[i]] / sum, 1.0f);
       if (i > 0) {
         float& before = splits_[inner[i - 1]];
         float& after = splits_[inner[i]];
-        result.splitters.push_back({.box = beside ? Box{at - gap_, box.y, gap_, box.height}
-                                                  : Box{box.x, at - gap_, box.width, gap_},
-                                    .vertical = beside,
+        result.splitters.push_back({.box = side_by_side ? Box{at - gap_, box.y, gap_, box.height}
+                                                        : Box{box.x, at - gap_, box.width, gap_},
+                                    .vertical = side_by_side,
                                     .before = &before,
                                     .after = &after,
                                     .extent = room * (before + after) / sum});
       }
-      place(inner[i], beside ? Box{at, box.y, size, box.height} : Box{box.x, at, box.width, size});
+      place(inner[i],
+            side_by_side ? Box{at, box.y, size, box.height} : Box{box.x, at, box.width, size});
       at += size + gap_;
     }
   }

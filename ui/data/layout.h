@@ -23,23 +23,24 @@ enum class Region : uint8_t {
 };
 inline constexpr size_t kRegions = 7;
 
-// A part of the window: a region, or several parts beside or below each other.
+// A part of the window: a region, or several parts next to or below each other.
 struct LayoutPart {
-  std::string_view key;   // in the settings
-  std::string_view name;  // in menus
-  int parent = -1;        // index of the part that holds it
-  bool beside = false;    // its own parts are beside each other
-  float weight = 1;       // its default share, compared with the other parts of its parent
+  std::string_view key;       // in the settings
+  std::string_view name;      // in menus
+  int parent = -1;            // index of the part that holds it
+  bool side_by_side = false;  // its own parts are next to each other
+  float weight = 1;           // its default share, compared with the other parts of its parent
   std::optional<Region> region;
 };
 inline constexpr std::array kLayoutParts = {
-    LayoutPart{.key = "window", .name = "Window", .beside = true},
+    LayoutPart{.key = "window", .name = "Window", .side_by_side = true},
     LayoutPart{"left", "Left", 0, false, 0.27f, Region::kLeft},
     LayoutPart{.key = "centre", .name = "Centre", .parent = 0, .weight = 0.48f},
     LayoutPart{.key = "side", .name = "Side", .parent = 0, .weight = 0.25f},
     LayoutPart{"top", "Centre, top", 2, false, 0.44f, Region::kTop},
     LayoutPart{"middle", "Centre, middle", 2, false, 0.22f, Region::kMiddle},
-    LayoutPart{.key = "bottom", .name = "Bottom", .parent = 2, .beside = true, .weight = 0.34f},
+    LayoutPart{
+        .key = "bottom", .name = "Bottom", .parent = 2, .side_by_side = true, .weight = 0.34f},
     LayoutPart{"bottom_left", "Centre, bottom left", 6, false, 0.5f, Region::kBottomLeft},
     LayoutPart{"bottom_right", "Centre, bottom right", 6, false, 0.5f, Region::kBottomRight},
     LayoutPart{"side_top", "Right, top", 3, false, 0.6f, Region::kSideTop},

@@ -138,10 +138,10 @@ class KvBlocksPanel : public Panel {
         {"shared", std::to_string(stats.shared),
          fmt::format("Blocks used by more than one sequence. Sharing saves {} blocks.",
                      stats.saved_blocks)},
-        {"wasted slots",
+        {"KV waste",
          fmt::format("{} ({})", stats.wasted_slots,
                      format_value(stats.wasted_share(), Unit::kShare)),
-         "Token slots of used blocks that hold no token: internal fragmentation."},
+         "Token places in used blocks that hold no token: internal fragmentation."},
         {"copied", fmt::format("{}", data_.copies()),
          "Blocks copied because a sequence wrote to a block it shared (copy-on-write)."},
     };

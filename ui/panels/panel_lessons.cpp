@@ -235,7 +235,7 @@ class LessonsPanel : public Panel {
     if (!plan) return;
     same_line_if_fits(button_width("Side by side"));
     if (ImGui::Button("Side by side"))
-      context.host.open_comparison({.policies = {}, .plan = plan}, /*beside_lesson=*/true);
+      context.host.open_comparison({.policies = {}, .plan = plan}, /*for_lesson=*/true);
     ImGui::SetItemTooltip("Watch %s and %s one above the other, on one time axis.",
                           plan->sides[0].label.c_str(), plan->sides[1].label.c_str());
   }

@@ -1,4 +1,4 @@
-// Filters on things that can be walked over.
+// Filters on iterables.
 #include <algorithm>
 #include <numeric>
 #include <utility>
@@ -65,8 +65,7 @@ Value first(Interpreter& in, const Value& self, const Arguments& arguments) {
 
 Value last(Interpreter& in, const Value& self, const Arguments& arguments) {
   bind_nothing("last", arguments);
-  if (self.is(Kind::kIterator))
-    fail(fmt::format("'{}' object cannot be walked backwards", type_name(self)));
+  if (self.is(Kind::kIterator)) fail(fmt::format("'{}' object is not reversible", type_name(self)));
   if (self.is_string() && self.size > 0) return get_item(in, self, Value::of(std::int64_t{-1}));
   const Items items = iterate(in.heap(), self);
   return items.empty() ? in.heap().undefined(Why::kHint, "there is no last item") : items.back();
@@ -112,7 +111,7 @@ Value items(Interpreter& in, const Value& self, const Arguments& arguments) {
 Value map(Interpreter& in, const Value& self, const Arguments& arguments) {
   Heap& heap = in.heap();
   Collector results(heap);
-  if (!is_true(self)) return results.iterator();  // none is as good as empty here
+  if (!is_true(self)) return results.iterator();  // a false value counts as empty
   if (arguments.positional.empty()) {
     const Bound<2> given = bind("map", arguments, {"attribute", "default"});
     if (!given[0].given()) fail("map() needs the name of a filter or an attribute");
@@ -140,7 +139,7 @@ Value select(Interpreter& in, const Value& self, const Arguments& arguments) {
     given = given.subspan(1);
   }
   Collector results(heap);
-  if (!is_true(self)) return results.iterator();  // none is as good as empty here
+  if (!is_true(self)) return results.iterator();  // a false value counts as empty
   for (const Value& item : iterate(heap, self)) {
     heap.budget().step();
     const Value tested = by_attribute ? get_path(in, item, path) : item;
