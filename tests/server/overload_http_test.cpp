@@ -33,7 +33,7 @@ TEST_F(OverloadHttp, ARequestThatWouldWaitTooLongIsToldWhenToComeBack) {
   EXPECT_EQ(refused.status, 429);
   EXPECT_EQ(refused.json()["error"]["code"], "queue_full");
   EXPECT_THAT(refused.json()["error"]["message"].get<std::string>(),
-              HasSubstr("and the limit is 0.001 s; try again later"));
+              HasSubstr("the limit is 0.001 s. Try again later."));
   EXPECT_THAT(refused.head, HasSubstr("Retry-After: 1\r\n"));
   // The queue is empty again.
   streams.clear();
