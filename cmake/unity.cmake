@@ -54,3 +54,11 @@ function(hearth_quick_to_compile)
       $<$<AND:$<CONFIG:Release>,$<CXX_COMPILER_ID:GNU>>:-finline-small-functions>)
   endforeach()
 endfunction()
+
+# hearth_quickest_to_compile(TARGET...): for code that runs once per command, such as reading options
+# and printing results. Another quarter less.
+function(hearth_quickest_to_compile)
+  foreach(target IN LISTS ARGN)
+    target_compile_options(${target} PRIVATE $<$<CONFIG:Release>:-Og>)
+  endforeach()
+endfunction()
