@@ -51,8 +51,8 @@ std::string general_attention_kernel(std::string_view family, const AttentionSha
 // The query heads per KV head; any number for a shape that record_attention() will refuse.
 uint32_t heads_of_group(const AttentionShape& shape);
 
-// A workgroup computes this many tokens of a sequence. Each token has as many rows as there are query
-// heads per KV head.
+// A workgroup computes this many tokens of a sequence. Each token has as many rows as there are
+// query heads per KV head.
 struct HeadTile {
   uint32_t tokens, rows;
 };
