@@ -46,7 +46,6 @@ void StepMeetings::record_leaving(CommandRecorder& recorder, const RankMeeting& 
 
 void StepMeetings::record_entering(CommandRecorder& recorder, const RankMeeting& meeting,
                                    const Buffer& y) const {
-  if (!receives(meeting)) return;
   const uint64_t bytes = meeting.y_bytes();
   recorder.copy(entering_.slice(0, bytes), y.slice(0, bytes));
 }
@@ -55,7 +54,7 @@ Status StepMeetings::meet(RankExchange& exchange, const RankMeeting& meeting) {
   HEARTH_TRY(leaving_.invalidate());
   const std::span<const std::byte> own = leaving_.view<const std::byte>().first(meeting.x_bytes());
   std::span<std::byte> all;
-  if (receives(meeting)) all = entering_.view<std::byte>().first(meeting.y_bytes());
+  if (!meeting.on_last || samples_) all = entering_.view<std::byte>().first(meeting.y_bytes());
   HEARTH_TRY(meet(exchange, meeting, own, all));
   return all.empty() ? Status() : entering_.flush();
 }

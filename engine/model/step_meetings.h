@@ -43,8 +43,6 @@ class StepMeetings {
   Status meet(RankExchange& exchange, const RankMeeting& meeting);
 
  private:
-  // Logits are only joined on the last rank; no other has memory for all of them.
-  bool receives(const RankMeeting& meeting) const { return !meeting.on_last || samples_; }
   // The same for what leaves, and what is to enter.
   Status meet(RankExchange& exchange, const RankMeeting& meeting, std::span<const std::byte> own,
               std::span<std::byte> all) const;

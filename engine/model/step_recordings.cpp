@@ -26,10 +26,12 @@ std::vector<PipelineInfo> StepRunner::pipelines_of(const StepBucket& bucket) con
   const StepPlan plan = planner_->plan_distinct(bucket);
   const std::vector<PlanSegment> segments = cut_at_meetings(plan);
   // An error shows when the step is recorded.
-  for (size_t i = 0; i < segments.size(); ++i)
+  for (size_t i = 0; i < segments.size(); ++i) {
+    if (!has_commands(segments[i])) continue;
     static_cast<void>(record_segment({recorder, collector, plan, 0}, segments, i,
                                      {.pooled = any, .similarity = any, .pages = {any.all()}})
                           .ok());
+  }
   return collector.infos();
 }
 
