@@ -49,6 +49,19 @@ TEST_F(AttentionDirectTest, LengthsWindowsCapsAndSplits) {
   check(test, 48, false);
 }
 
+// Tokens of a sequence that are computed one by one, after others in the cache and without.
+TEST_F(AttentionDirectTest, SeveralTokensOfASequence) {
+  AttentionCase test{.kv = KvFormat::kF16,
+                     .heads = 6,
+                     .kv_heads = 2,
+                     .head_size = 64,
+                     .sequences = {{36, 5}, {0, 17}, {15, 1}, {250, 3}}};
+  check(test, 1024, false);
+  check(test, params::kBlockTokens, false);
+  test.window = 21;
+  check(test, 1024, false);
+}
+
 TEST_F(AttentionDirectTest, Sinks) {
   const AttentionCase test{.kv = KvFormat::kF16,
                            .heads = 4,

@@ -93,9 +93,14 @@ Result<KernelCase> make_case(KernelBench& bench, KernelCaseSet& set, Transfer& t
 
   const PipelineInfo& pipeline = plan.many ? plan.many->pipeline : plan.few.pipeline;
   return KernelCase{
-      .kernel = batch.rows == 1 ? "attention_decode" : "attention_prompt",
+      .kernel = batch.rows == 1    ? "attention_decode"
+                : batch.before > 0 ? "attention_verify"
+                                   : "attention_prompt",
       .variant = variant_name(pipeline),
-      .shape = fmt::format("{} x {} {}", batch.sequences, tokens, kv_format_name(batch.kv)),
+      .shape = batch.rows > 1 && batch.before > 0
+                   ? fmt::format("{} x {} after {} {}", batch.sequences, batch.rows, batch.before,
+                                 kv_format_name(batch.kv))
+                   : fmt::format("{} x {} {}", batch.sequences, tokens, kv_format_name(batch.kv)),
       .cost = attention_cost(shape, sequences, /*window=*/0),
       .matrix_units = on_matrix_units(pipeline),
       .record = [=, &bench](CommandRecorder& recorder, uint32_t) {
@@ -122,6 +127,9 @@ Result<KernelCaseSet> attention_cases(KernelBench& bench) {
       batches.push_back({64, 191, 1, kv});
       batches.push_back({64, 2047, 1, kv});
       batches.push_back({256, 191, 1, kv});
+      batches.push_back({1, 500, 16, kv});
+      batches.push_back({8, 500, 8, kv});
+      batches.push_back({1, 1500, 33, kv});
       batches.push_back({1, 0, 2048, kv});
       batches.push_back({8, 0, 512, kv});
     }

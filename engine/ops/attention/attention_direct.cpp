@@ -13,8 +13,9 @@ constexpr uint32_t kFragmentRows = 8;
 
 // Few of its subgroups fit on a multiprocessor. With Q8_0 and long contexts 2 per item are too few:
 // 64 x 2048 tokens take 164 us on an H200, and 121 with 4.
-Pace choose_direct_pace(const PaceTuning& tuning, const AttentionShape& shape) {
-  const uint32_t pairs = std::max(1u, shape.bucket.sequences * shape.kv_heads);
+Pace choose_direct_pace(const AttentionRequest& request) {
+  const auto& [caps, shape, tuning, one_token, tokens, deterministic] = request;
+  const uint32_t pairs = std::max(1u, tokens * shape.kv_heads);
   if (shape.bucket.sequence_tokens > tuning.short_context)
     return {pairs < tuning.subgroups / 2 || shape.kv != KvFormat::kF16 ? 4u : 2u, 0, true};
   return {std::bit_floor(std::clamp(tuning.subgroups / pairs, 1u, 8u)), 0, true};
@@ -33,10 +34,10 @@ HeadTile direct_tile(const AttentionShape& shape) {
 }
 
 bool supports_attention_direct(const AttentionRequest& request) {
-  const auto& [caps, shape, tuning, one_token, deterministic] = request;
+  const auto& [caps, shape, tuning, one_token, tokens, deterministic] = request;
   if (!one_token || deterministic || shape.bucket.trees || too_little_for_direct(tuning, shape))
     return false;
-  const Pace pace = choose_direct_pace(tuning, shape);
+  const Pace pace = choose_direct_pace(request);
   const HeadTile tile = direct_tile(shape);
   const uint32_t query_bytes = tile.rows * shape.head_size * 4;
   const uint32_t subgroup_bytes = tile.rows * (shape.head_size + 2) * 4;
@@ -49,7 +50,7 @@ bool supports_attention_direct(const AttentionRequest& request) {
 AttentionListPlan plan_attention_direct(const AttentionRequest& request) {
   constexpr uint32_t kKeyLanes = 4, kRunKeys = 16;
   const AttentionShape& shape = request.shape;
-  const Pace pace = choose_direct_pace(request.tuning, shape);
+  const Pace pace = choose_direct_pace(request);
   const HeadTile tile = direct_tile(shape);
   return {.tokens = tile.tokens,
           .kernel = {.pipeline = {.kernel = attention_kernel("attention_direct", shape),

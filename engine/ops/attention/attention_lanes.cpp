@@ -24,7 +24,7 @@ HeadTile lanes_tile(const AttentionShape& shape) {
 }
 
 bool supports_attention_lanes(const AttentionRequest& request) {
-  const auto& [caps, shape, tuning, one_token, deterministic] = request;
+  const auto& [caps, shape, tuning, one_token, tokens, deterministic] = request;
   const auto [subgroups, keys] = lanes_group(shape.kv);
   const uint32_t shared_bytes = 2 * keys * shape.head_size * 2 + 16;
   return caps.features.lane_fragments && shape.head_size % 32 == 0 && shape.head_size <= 128 &&

@@ -27,7 +27,7 @@ Pace choose_pace(const PaceTuning& tuning, const AttentionShape& shape, bool det
 bool supports_attention_rows(const AttentionRequest&) { return true; }
 
 AttentionListPlan plan_attention_rows(const AttentionRequest& request) {
-  const auto& [caps, shape, tuning, one_token, deterministic] = request;
+  const auto& [caps, shape, tuning, one_token, tokens, deterministic] = request;
   const Pace pace = choose_pace(tuning, shape, deterministic);
   const uint32_t chunk_elements = shape.kv == KvFormat::kF16 ? 8 : 16;
   const uint32_t chunks = std::max(1u, shape.head_size / chunk_elements);

@@ -9,7 +9,7 @@ namespace {
 bool supports_attention_subgroup(const AttentionRequest& request) { return is_cpu(request.caps); }
 
 AttentionListPlan plan_attention_subgroup(const AttentionRequest& request) {
-  const auto& [caps, shape, tuning, one_token, deterministic] = request;
+  const auto& [caps, shape, tuning, one_token, tokens, deterministic] = request;
   const HeadTile tile = head_tile(shape, 4, one_token);
   return {.tokens = tile.tokens,
           .kernel = {.pipeline = {.kernel = general_attention_kernel("attention_subgroup", shape),

@@ -66,7 +66,7 @@ bool supports_attention_tile(const AttentionRequest& request) {
 }
 
 AttentionListPlan plan_attention_tile(const AttentionRequest& request) {
-  const auto& [caps, shape, tuning, one_token, deterministic] = request;
+  const auto& [caps, shape, tuning, one_token, tokens, deterministic] = request;
   const TileLayout layout = *tile_layout(caps, shape);
   CoopmatShape halves = layout.fragment;
   halves.c = halves.result = ScalarType::kF16;

@@ -39,21 +39,44 @@ GroupCount tile_groups(const AttentionShape& shape, const HeadTile& tile) {
   return {.x = 0, .y = shape.kv_heads * divide_up(tile.tokens * heads_of_group(shape), tile.rows)};
 }
 
+namespace {
+
+// Whether a step in which sequences have several rows, such as guesses to verify, computes all of
+// them one by one, so that no list `many` is needed. Each reads its sequence's keys again, but a
+// tile of few rows leaves most of a prompt kernel idle, and its code is longer.
+bool goes_one_by_one(const AttentionRequest& request) {
+  const AttentionBucket& bucket = request.shape.bucket;
+  const PaceTuning& tuning = request.tuning;
+  if (bucket.sequence_rows <= 1 || request.shape.dealt) return false;
+  uint32_t most_rows = 0;
+  if (bucket.sequence_tokens <= tuning.short_context)
+    most_rows = tuning.single_rows;
+  else if (bucket.sequence_tokens < 4 * (tuning.short_context + 1))
+    most_rows = tuning.longer_single_rows;
+  return bucket.rows <= most_rows && kAttentionDirect.supports(request);
+}
+
+}  // namespace
+
 AttentionPlan choose_attention(const DeviceCaps& caps, const AttentionShape& shape,
                                bool deterministic) {
   const bool cpu = is_cpu(caps);
   AttentionRequest request{.caps = caps,
                            .shape = shape,
                            .tuning = tuning_profile(caps).attention,
-                           .one_token = false,
+                           .one_token = true,
+                           .tokens = shape.bucket.rows,
                            .deterministic = deterministic};
   std::optional<AttentionListPlan> many;
-  if (!cpu && !deterministic && !shape.f32_only && shape.bucket.sequence_rows > 1)
-    if (const auto* family = first_supporting(many_attention_families(), request))
-      many = family->plan(request);
-  // Tiles of several tokens read the keys before a tree less often.
-  request.one_token =
-      deterministic || (many && !shape.bucket.trees) || shape.bucket.sequence_rows <= 1;
+  if (!goes_one_by_one(request)) {
+    request.tokens = shape.bucket.sequences;
+    if (!cpu && !deterministic && !shape.f32_only && shape.bucket.sequence_rows > 1)
+      if (const auto* family = first_supporting(many_attention_families(), request))
+        many = family->plan(request);
+    // Tiles of several tokens read the keys before a tree less often.
+    request.one_token =
+        deterministic || (many && !shape.bucket.trees) || shape.bucket.sequence_rows <= 1;
+  }
   const AttentionListPlan few = first_supporting(few_attention_families(), request)->plan(request);
   // Without a list `few`, a step waits for one kernel less in each layer: 16 rows of one sequence
   // of 8b Q4_K_M take 3.33 instead of 3.40 ms on an H200.

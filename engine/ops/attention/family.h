@@ -19,6 +19,7 @@ struct AttentionRequest {
   const AttentionShape& shape;
   PaceTuning tuning;  // of the device
   bool one_token;     // tiles of `few` have one token each
+  uint32_t tokens;    // that `few` has in a step without prompts
   bool deterministic;
 };
 

@@ -125,7 +125,9 @@ TuningProfile hopper_profile() {
                     .prompt_groups = 512,
                     .query_elements = 64,
                     .most_run = 8,
-                    .short_direct_head = 64},
+                    .short_direct_head = 64,
+                    .single_rows = 64,
+                    .longer_single_rows = 36},
       // 64 rows of 4096: 2.8 us with 512 lanes, 3.3 with 1024.
       .norm = {.one_row_lanes = 1024, .lanes = 512},
       // llama-8b: 9 % faster at 1 row, 3 % at 64, 1 % at 192, 0.4 % at 256, but 2 % slower at

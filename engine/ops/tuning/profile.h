@@ -72,6 +72,9 @@ struct PaceTuning {
   // The largest head for which attention_direct is worth its code for one token of one sequence
   // over a short context.
   uint32_t short_direct_head = 0;
+  // The most rows of a step that attention_direct computes one by one even if a sequence has several
+  // of them: over a short context, and over one of up to four times that.
+  uint32_t single_rows = 0, longer_single_rows = 0;
 };
 
 struct NormTuning {

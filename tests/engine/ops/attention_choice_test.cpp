@@ -176,6 +176,48 @@ TEST(AttentionChoice, OneStreamUsesTheShorterKernelOverShortContexts) {
       choose_attention(caps, small_heads).few.pipeline.kernel.starts_with("attention_direct"));
 }
 
+// Guesses to verify: a tile of a prompt's kernel would be nearly empty.
+TEST(AttentionChoice, FewRowsOverShortContextsGoOneByOne) {
+  const DeviceCaps caps = devices().back().caps;
+  const auto one_by_one = [](const DeviceCaps& device, const AttentionShape& shape) {
+    return !choose_attention(device, shape).many;
+  };
+  const auto rows = [](uint32_t sequences, uint32_t each, uint32_t tokens) {
+    return large_model(sequences, tokens, KvFormat::kF16, each);
+  };
+  EXPECT_TRUE(one_by_one(caps, rows(1, 16, 767)));
+  EXPECT_TRUE(one_by_one(caps, rows(1, 64, 767)));
+  EXPECT_TRUE(one_by_one(caps, rows(8, 8, 767)));
+  EXPECT_FALSE(one_by_one(caps, rows(1, 72, 767)));
+  EXPECT_FALSE(one_by_one(caps, rows(8, 16, 767)));
+  EXPECT_TRUE(one_by_one(caps, rows(1, 36, 3071)));
+  EXPECT_FALSE(one_by_one(caps, rows(1, 40, 3071)));
+  EXPECT_FALSE(one_by_one(caps, rows(1, 2, 3072)));
+
+  const AttentionShape guesses = rows(1, 16, 767);
+  const AttentionPlan plan = choose_attention(caps, guesses);
+  EXPECT_EQ(plan.few.pipeline.kernel, "attention_direct.f16");
+  EXPECT_EQ(plan.tuning.few_tokens, 1u);
+  EXPECT_GE(plan.capacity.few, 16u);
+  EXPECT_EQ(plan.few.pipeline.constants["kSubgroups"], 8u);
+  EXPECT_FALSE(plan.ropes) << "a token's keys are read by those after it";
+  const AttentionPlan many = choose_attention(caps, rows(8, 8, 767));
+  EXPECT_EQ(many.few.pipeline.constants["kSubgroups"], 2u) << "as for 64 sequences";
+
+  AttentionShape other = guesses;
+  other.head_size = 96;
+  EXPECT_FALSE(one_by_one(caps, other)) << "attention_direct does not have such heads";
+  other = guesses;
+  other.dealt = true;
+  EXPECT_FALSE(one_by_one(caps, other));
+  other = guesses;
+  other.bucket.trees = true;
+  EXPECT_FALSE(one_by_one(caps, other));
+  DeviceCaps unmeasured = caps;
+  unmeasured.device_id = 0x2684;  // an RTX 4090
+  EXPECT_FALSE(one_by_one(unmeasured, guesses));
+}
+
 // Scores become weights in place only on devices whose matrix units have f16 sums of that size.
 TEST(AttentionChoice, DirectWeightsNeedHalfSums) {
   const CoopmatShape sums = half_matrix(16, 16, 16);

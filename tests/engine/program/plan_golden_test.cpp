@@ -97,7 +97,7 @@ Result<std::string> plans_of(const DeviceCaps& caps) {
   for (const Golden& golden :
        {Golden{"llama-8b, Q4_K with some Q6_K",
                llama_8b(),
-               {step_of(1, 1), step_of(8, 1), step_of(64, 1), step_of(1, 512)}},
+               {step_of(1, 1), step_of(8, 1), step_of(64, 1), step_of(1, 16), step_of(1, 512)}},
         Golden{"gemma2-2b, F16", gemma2_2b(), {step_of(1, 1), step_of(8, 1)}},
         Golden{
             "qwen3-30b-a3b, Q4_K", qwen3_30b_a3b(), {step_of(1, 1), step_of(8, 1), step_of(64, 1)}},
