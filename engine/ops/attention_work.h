@@ -4,10 +4,11 @@
 //
 // Sequences with few rows in the step (one, when decoding) or with a tree go to the list `few`,
 // prompt chunks to `many`; each list has its own kernel. Where there is a kernel for prompts, steps
-// for several rows of one sequence without a tree have no list `few`. A sequence is divided into
-// tiles of consecutive tokens, and a tile's keys into splits, until there is work for the whole
-// device. A tile with one split writes its result directly; otherwise the splits leave partial
-// results, and the last one to finish merges them.
+// for several rows of one sequence without a tree have no list `few`; others of few rows have no
+// list `many` (prefers_one_token_tiles() in attention/). A sequence is divided into tiles of
+// consecutive tokens, and a tile's keys into splits, until there is work for the whole device. A
+// tile with one split writes its result directly; otherwise the splits leave partial results, and
+// the last one to finish merges them.
 //
 // If ranks share a pool of KV blocks, a rank's items are about the keys that it has, by the numbers
 // that DealtTables gives them. A tile is then within one block, so that its rows see the same of

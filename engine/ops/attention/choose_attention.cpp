@@ -41,18 +41,20 @@ GroupCount tile_groups(const AttentionShape& shape, const HeadTile& tile) {
 
 namespace {
 
-// Whether a step in which sequences have several rows, such as guesses to verify, computes all of
-// them one by one, so that no list `many` is needed. Each reads its sequence's keys again, but a
-// tile of few rows leaves most of a prompt kernel idle, and its code is longer.
-bool goes_one_by_one(const AttentionRequest& request) {
+// Whether each token of a step in which sequences have several, such as guesses to verify, gets a
+// tile of its own, so that no list `many` is needed. Keys are then read once per token, but a
+// prompt kernel has too few tiles to keep the device busy: with four heads per KV head, 16 tokens
+// of a sequence are one tile per KV head.
+bool prefers_one_token_tiles(const AttentionRequest& request) {
   const AttentionBucket& bucket = request.shape.bucket;
   const PaceTuning& tuning = request.tuning;
   if (bucket.sequence_rows <= 1 || request.shape.dealt) return false;
+  const bool quantized = request.shape.kv != KvFormat::kF16;
   uint32_t most_rows = 0;
   if (bucket.sequence_tokens <= tuning.short_context)
-    most_rows = tuning.single_rows;
-  else if (bucket.sequence_tokens < 4 * (tuning.short_context + 1))
-    most_rows = tuning.longer_single_rows;
+    most_rows = quantized ? tuning.quantized_one_token_rows : tuning.one_token_rows;
+  else if (bucket.sequence_tokens <= tuning.longer_context && !quantized)
+    most_rows = tuning.longer_one_token_rows;
   return bucket.rows <= most_rows && kAttentionDirect.supports(request);
 }
 
@@ -68,7 +70,7 @@ AttentionPlan choose_attention(const DeviceCaps& caps, const AttentionShape& sha
                            .tokens = shape.bucket.rows,
                            .deterministic = deterministic};
   std::optional<AttentionListPlan> many;
-  if (!goes_one_by_one(request)) {
+  if (!prefers_one_token_tiles(request)) {
     request.tokens = shape.bucket.sequences;
     if (!cpu && !deterministic && !shape.f32_only && shape.bucket.sequence_rows > 1)
       if (const auto* family = first_supporting(many_attention_families(), request))
@@ -79,7 +81,7 @@ AttentionPlan choose_attention(const DeviceCaps& caps, const AttentionShape& sha
   }
   const AttentionListPlan few = first_supporting(few_attention_families(), request)->plan(request);
   // Without a list `few`, a step waits for one kernel less in each layer: 16 rows of one sequence
-  // of 8b Q4_K_M take 3.33 instead of 3.40 ms on an H200.
+  // of 8b Q4_K_M took 3.33 instead of 3.40 ms on an H200 when they used the kernel for prompts.
   const bool only_many = many && shape.bucket.sequences == 1 && shape.bucket.sequence_rows > 1 &&
                          !shape.bucket.trees && !shape.dealt;
   const uint32_t wanted_groups = many ? request.tuning.prompt_groups : few.wanted_groups;

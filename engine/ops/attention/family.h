@@ -19,7 +19,7 @@ struct AttentionRequest {
   const AttentionShape& shape;
   PaceTuning tuning;  // of the device
   bool one_token;     // tiles of `few` have one token each
-  uint32_t tokens;    // that `few` has in a step without prompts
+  uint32_t tokens;    // of the list `few`, by which subgroups are dealt out
   bool deterministic;
 };
 

@@ -119,15 +119,17 @@ TuningProfile hopper_profile() {
       // attention_direct for heads of 128, which gains nothing over few keys. Tokens/s with
       // attention_direct and attention_rows: 16 layers of 8b Q4_K_M 979 and 1,008 from an empty
       // context, 780 and 758 after 16,000 tokens; 1b, with heads of 64, 1,276 and 1,243 from an
-      // empty context.
+      // empty context. Steps with several tokens per sequence, such as guesses, are there, too.
       .attention = {.short_context = 767,
                     .subgroups = 1024,
                     .prompt_groups = 512,
                     .query_elements = 64,
                     .most_run = 8,
                     .short_direct_head = 64,
-                    .single_rows = 64,
-                    .longer_single_rows = 36},
+                    .longer_context = 3071,
+                    .one_token_rows = 64,
+                    .quantized_one_token_rows = 16,
+                    .longer_one_token_rows = 36},
       // 64 rows of 4096: 2.8 us with 512 lanes, 3.3 with 1024.
       .norm = {.one_row_lanes = 1024, .lanes = 512},
       // llama-8b: 9 % faster at 1 row, 3 % at 64, 1 % at 192, 0.4 % at 256, but 2 % slower at

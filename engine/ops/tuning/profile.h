@@ -72,9 +72,11 @@ struct PaceTuning {
   // The largest head for which attention_direct is worth its code for one token of one sequence
   // over a short context.
   uint32_t short_direct_head = 0;
-  // The most rows of a step that attention_direct computes one by one even if a sequence has several
-  // of them: over a short context, and over one of up to four times that.
-  uint32_t single_rows = 0, longer_single_rows = 0;
+  uint32_t longer_context = 0;  // where the next range of buckets ends
+  // The most rows of a step for which tiles of one token (attention_direct) are faster than a
+  // prompt kernel, if sequences have several: over short contexts, without and with a quantized
+  // cache, and over longer contexts without. 0: never.
+  uint32_t one_token_rows = 0, quantized_one_token_rows = 0, longer_one_token_rows = 0;
 };
 
 struct NormTuning {

@@ -17,6 +17,9 @@ namespace {
 constexpr uint32_t kRoot = kTreeRoot;
 const std::vector<uint32_t> kParents = {kRoot, kRoot, 0, 0, 1, 2, 3, 3, kRoot, 5, 6, 8};
 constexpr uint32_t kTreePrompt = 21, kOther = 30;
+// NMSE. The kernels of trees and of plain sequences may round differently, and some keys and values
+// then become others in a Q8_0 cache. Such a cache itself costs this model 1e-4 to 5e-4.
+constexpr double kQ8Limit = 1e-3;
 
 std::vector<uint32_t> path_of(uint32_t row) {
   std::vector<uint32_t> rows;
@@ -101,7 +104,7 @@ TEST_F(TreeTest, ARowHasTheLogitsOfThePlainSequenceAlongItsPath) {
       for (uint32_t row = 0; row < rows; ++row)
         EXPECT_LT(nmse(logits(tiny, rows + 1, row),
                        std::vector<double>(wanted[row].begin(), wanted[row].end())),
-                  kv == KvFormat::kF16 ? 1e-5 : 1e-4)
+                  kv == KvFormat::kF16 ? 1e-5 : kQ8Limit)
             << "row " << row << " after " << computed;
       const std::vector<float> single = logits(tiny, rows + 1, rows);
 

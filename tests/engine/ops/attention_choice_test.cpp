@@ -176,23 +176,29 @@ TEST(AttentionChoice, OneStreamUsesTheShorterKernelOverShortContexts) {
       choose_attention(caps, small_heads).few.pipeline.kernel.starts_with("attention_direct"));
 }
 
-// Guesses to verify: a tile of a prompt's kernel would be nearly empty.
-TEST(AttentionChoice, FewRowsOverShortContextsGoOneByOne) {
+// Guesses to verify: a prompt's kernel would have too few tiles for them.
+TEST(AttentionChoice, FewRowsOverShortContextsAreTilesOfOneToken) {
   const DeviceCaps caps = devices().back().caps;
-  const auto one_by_one = [](const DeviceCaps& device, const AttentionShape& shape) {
+  const auto one_token_tiles = [](const DeviceCaps& device, const AttentionShape& shape) {
     return !choose_attention(device, shape).many;
   };
   const auto rows = [](uint32_t sequences, uint32_t each, uint32_t tokens) {
     return large_model(sequences, tokens, KvFormat::kF16, each);
   };
-  EXPECT_TRUE(one_by_one(caps, rows(1, 16, 767)));
-  EXPECT_TRUE(one_by_one(caps, rows(1, 64, 767)));
-  EXPECT_TRUE(one_by_one(caps, rows(8, 8, 767)));
-  EXPECT_FALSE(one_by_one(caps, rows(1, 72, 767)));
-  EXPECT_FALSE(one_by_one(caps, rows(8, 16, 767)));
-  EXPECT_TRUE(one_by_one(caps, rows(1, 36, 3071)));
-  EXPECT_FALSE(one_by_one(caps, rows(1, 40, 3071)));
-  EXPECT_FALSE(one_by_one(caps, rows(1, 2, 3072)));
+  EXPECT_TRUE(one_token_tiles(caps, rows(1, 16, 767)));
+  EXPECT_TRUE(one_token_tiles(caps, rows(1, 64, 767)));
+  EXPECT_TRUE(one_token_tiles(caps, rows(8, 8, 767)));
+  EXPECT_FALSE(one_token_tiles(caps, rows(1, 72, 767)));
+  EXPECT_FALSE(one_token_tiles(caps, rows(8, 16, 767)));
+  EXPECT_TRUE(one_token_tiles(caps, rows(1, 36, 3071)));
+  EXPECT_FALSE(one_token_tiles(caps, rows(1, 40, 3071)));
+  EXPECT_FALSE(one_token_tiles(caps, rows(1, 2, 3072)));
+  const auto quantized = [](uint32_t each, uint32_t tokens) {
+    return large_model(1, tokens, KvFormat::kQ8_0, each);
+  };
+  EXPECT_TRUE(one_token_tiles(caps, quantized(16, 767)));
+  EXPECT_FALSE(one_token_tiles(caps, quantized(20, 767)));
+  EXPECT_FALSE(one_token_tiles(caps, quantized(16, 768)));
 
   const AttentionShape guesses = rows(1, 16, 767);
   const AttentionPlan plan = choose_attention(caps, guesses);
@@ -206,16 +212,16 @@ TEST(AttentionChoice, FewRowsOverShortContextsGoOneByOne) {
 
   AttentionShape other = guesses;
   other.head_size = 96;
-  EXPECT_FALSE(one_by_one(caps, other)) << "attention_direct does not have such heads";
+  EXPECT_FALSE(one_token_tiles(caps, other)) << "attention_direct does not have such heads";
   other = guesses;
   other.dealt = true;
-  EXPECT_FALSE(one_by_one(caps, other));
+  EXPECT_FALSE(one_token_tiles(caps, other));
   other = guesses;
   other.bucket.trees = true;
-  EXPECT_FALSE(one_by_one(caps, other));
+  EXPECT_FALSE(one_token_tiles(caps, other));
   DeviceCaps unmeasured = caps;
   unmeasured.device_id = 0x2684;  // an RTX 4090
-  EXPECT_FALSE(one_by_one(unmeasured, guesses));
+  EXPECT_FALSE(one_token_tiles(unmeasured, guesses));
 }
 
 // Scores become weights in place only on devices whose matrix units have f16 sums of that size.
