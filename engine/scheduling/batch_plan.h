@@ -2,7 +2,9 @@
 // from step to step, so that planning a decode step allocates nothing.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "engine/ids.h"
@@ -62,6 +64,16 @@ struct BlockMove {
   BlockId from = 0, to = 0;
 };
 
+// How many of the first moves within a memory may be made at the same time: none of them writes
+// what another reads or writes.
+inline std::size_t independent_moves(std::span<const BlockMove> moves) {
+  for (std::size_t i = 1; i < moves.size(); ++i)
+    for (const BlockMove& before : moves.first(i))
+      if (moves[i].from == before.to || moves[i].to == before.from || moves[i].to == before.to)
+        return i;
+  return moves.size();
+}
+
 struct BatchPlan {
   std::uint64_t step = 0;
   std::vector<BatchMember> members;
@@ -71,8 +83,10 @@ struct BatchPlan {
   std::uint32_t padding_tokens = 0;  // rows to compute in addition to the members' (padded layout)
 
   // Block moves to make before the step computes, in this order. Within a list no block is written
-  // twice, or written by one move and read by another; a host block that swap_in reads is not
-  // written by swap_out. A device block that swap_out reads may be written by later moves.
+  // twice; a host block that swap_in reads is not written by swap_out. A device block that swap_out
+  // reads may be written by later moves. A copy may read what one before it in the list wrote, as a
+  // fork of a sequence does whose own block is copied in the same step, and write what one read:
+  // independent_moves().
   std::vector<BlockMove> swap_out;  // device to host blocks
   std::vector<BlockMove> swap_in;   // host to device blocks
   std::vector<BlockMove> copies;    // within the pool, for copy-on-write and for candidates

@@ -12,15 +12,10 @@ std::string about(RequestId request, const std::string& what) {
   return "request " + std::to_string(request) + ' ' + what;
 }
 
-// Whether no block is written twice, or written by one move of the list and read by another.
-bool independent(const std::vector<BlockMove>& moves, bool same_memory) {
-  std::unordered_set<BlockId> written, read;
-  for (const BlockMove& move : moves) {
-    if (!written.insert(move.to).second) return false;
-    read.insert(move.from);
-  }
-  return !same_memory || std::none_of(read.begin(), read.end(),
-                                      [&](BlockId block) { return written.contains(block); });
+bool writes_twice(const std::vector<BlockMove>& moves) {
+  std::unordered_set<BlockId> written;
+  return !std::all_of(moves.begin(), moves.end(),
+                      [&](const BlockMove& move) { return written.insert(move.to).second; });
 }
 
 std::optional<std::string> check_ledger(const Sequence& sequence) {
@@ -133,9 +128,9 @@ std::optional<std::string> Scheduler::check_sequences() const {
 }
 
 std::optional<std::string> Scheduler::check_plan() const {
-  if (!independent(plan_.swap_out, false)) return "swap_out writes a block twice";
-  if (!independent(plan_.swap_in, false)) return "swap_in writes a block twice";
-  if (!independent(plan_.copies, true)) return "copies depend on each other";
+  if (writes_twice(plan_.swap_out)) return "swap_out writes a block twice";
+  if (writes_twice(plan_.swap_in)) return "swap_in writes a block twice";
+  if (writes_twice(plan_.copies)) return "copies write a block twice";
   for (const BlockMove& in : plan_.swap_in) {
     for (const BlockMove& out : plan_.swap_out)
       if (in.from == out.to) return "swap_out overwrites what swap_in reads";

@@ -39,7 +39,7 @@ TEST_F(DashTest, ALessonIsPredictedRunAndRemembered) {
 TEST_F(DashTest, PoliciesAreComparedAndStepsRecorded) {
   std::string script = tour("compare_tour.txt");
   const std::string recording = (folder_ / "recording.json").string();
-  script += "click \"Record...\"\nframes 3\nclick \"##recording file\"\nkey Ctrl+A\ntype \"" +
+  script += "click \"Save...\"\nframes 3\nclick \"##recording file\"\nkey Ctrl+A\ntype \"" +
             recording + "\"\nclick \"Save recording\"\nframes 3\n";
   const Finished result = play(script, {"--demo"});
   ASSERT_EQ(result.exit_code, 0) << result.err;
@@ -50,7 +50,7 @@ TEST_F(DashTest, PoliciesAreComparedAndStepsRecorded) {
       "expect timeline.rows > 0\n"
       "expect kv.blocks == 192\n"
       "values recorded.json\n"
-      "click \"Back\"\n"
+      "click \"Step back\"\n"
       "frames 3\n"
       "values earlier.json\n",
       {"--recording", recording});

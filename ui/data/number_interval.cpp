@@ -34,7 +34,8 @@ std::string interval_words(double most, double restart_seconds, double now) {
 std::string interval_label(double most, double restart_seconds, double now) {
   const double since = std::max(now - restart_seconds, 0.0);
   if (most > 0 && since >= most) return fmt::format("last {:.0f} s", most);
-  return fmt::format("{:.0f} s since the {}", since, restart_seconds <= 0 ? "start" : "change");
+  if (restart_seconds > 0) return fmt::format("{:.0f} s since the change", since);
+  return fmt::format("{:.0f} s {}", since, most > 0 ? "so far" : "since the start");
 }
 
 }  // namespace hearth

@@ -23,9 +23,9 @@ class NumberRestarts {
 };
 
 // The interval that numbers are about: the last `most` seconds, or less if they restarted since, or
-// all of it if `most` is 0. "over the last 30 s", "over 12 s, since the numbers restarted".
+// all of it if `most` is 0. "over the last 30 s", "over 12 s, since the policy changed or Reset".
 std::string interval_words(double most, double restart_seconds, double now);
-// The same for a narrow place: "last 30 s", "12 s since the change".
+// The same for a narrow place: "last 30 s", "7 s so far", "12 s since the change".
 std::string interval_label(double most, double restart_seconds, double now);
 
 }  // namespace hearth

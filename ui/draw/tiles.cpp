@@ -82,4 +82,13 @@ float checkbox_width(const char* label) {
          ImGui::CalcTextSize(label, nullptr, true).x;
 }
 
+bool outlined_checkbox(const char* label, bool* value) {
+  ImGui::PushStyleVar(ImGuiStyleVar_FrameBorderSize, 1);
+  ImGui::PushStyleColor(ImGuiCol_Border, ImGui::GetColorU32(ImGuiCol_Text, 0.45f));
+  const bool changed = ImGui::Checkbox(label, value);
+  ImGui::PopStyleColor();
+  ImGui::PopStyleVar();
+  return changed;
+}
+
 }  // namespace hearth

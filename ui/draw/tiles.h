@@ -31,5 +31,7 @@ bool same_line_if_fits(float width, float spacing = -1);
 // The width of a button or checkbox with this label.
 float button_width(const char* label);
 float checkbox_width(const char* label);
+// ImGui::Checkbox() with an outline, which shows the box while it is empty.
+bool outlined_checkbox(const char* label, bool* value);
 
 }  // namespace hearth

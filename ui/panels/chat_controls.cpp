@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 #include <imgui.h>
 
+#include "ui/draw/tiles.h"
 #include "ui/panels/chat_widgets.h"
 
 namespace hearth {
@@ -65,7 +66,7 @@ bool draw_sampling(ChatSampling& sampling, const SamplingOptions& defaults, std:
                           "The maximum length of an answer, in tokens.");
   changed |= ImGui::InputScalar("Seed", ImGuiDataType_U64, &options.seed);
   ImGui::SetItemTooltip("The same seed, conversation and settings give the same answer.");
-  changed |= ImGui::Checkbox("New seed for each answer", &sampling.new_seed);
+  changed |= outlined_checkbox("New seed for each answer", &sampling.new_seed);
   ImGui::PopItemWidth();
   ImGui::SameLine();
   if (ImGui::SmallButton("Defaults")) {

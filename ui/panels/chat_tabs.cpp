@@ -34,7 +34,7 @@ void ChatTabs::draw(ChatController& chats, const Hooks& hooks) {
     if (!chat.open) continue;
     bool open = true;
     const std::string label = fmt::format("{}{}###{}", chat.display_title(),
-                                          chats.answering(chat) ? " ..." : "", chat.id);
+                                          chats.answering(chat) ? " (answering)" : "", chat.id);
     const ImGuiTabItemFlags flags = chat.id == select ? ImGuiTabItemFlags_SetSelected : 0;
     const bool in_front = ImGui::BeginTabItem(label.c_str(), &open, flags);
     name_last_item(chat.display_title());

@@ -294,7 +294,7 @@ void ChatPanel::draw_gauge(const PanelContext& context, Chat& chat) {
   }
   ImGui::SameLine();
   ImGui::SetCursorPosY(y);
-  ImGui::Checkbox("Show tokens", &show_tokens_);
+  outlined_checkbox("Show tokens", &show_tokens_);
   ImGui::SetItemTooltip(
       "Show the text as the model wrote it, with a box around each token. The less likely the\n"
       "token, the stronger the colour.");

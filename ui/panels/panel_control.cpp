@@ -23,6 +23,7 @@ namespace {
 
 constexpr float kControlLabelWidth = 118;  // right of a slider, at scale 1
 constexpr float kLeastSliderWidth = 90;    // at scale 1
+constexpr const char* kRate = "steps/s, last second";
 
 // A button that is highlighted if it is the current choice.
 bool choice_button(const Theme& theme, const char* label, bool chosen) {
@@ -133,10 +134,10 @@ class ControlPanel : public Panel {
     const Theme& theme = context.theme;
     // As wide for every number, so that the buttons beside it stay where they are.
     const float width =
-        std::max(headline_width(theme, "paused", ""), headline_width(theme, "0000", "steps/s"));
+        std::max(headline_width(theme, "paused", ""), headline_width(theme, "0000", kRate));
     const float start = ImGui::GetCursorPosX();
     draw_headline(theme, paused_ ? "paused" : std::to_string(last_second_.size()),
-                  paused_ ? "" : "steps/s", "Steps that the engine ran in the last second.");
+                  paused_ ? "" : kRate, "Steps that the engine ran in the last second.");
     ImGui::SameLine(start + width);
     const float pause = std::max(button_width("Pause"), button_width("Resume"));
     if (ImGui::Button(paused_ ? "Resume" : "Pause", {pause, 0})) context.host.pause(!paused_);
@@ -152,7 +153,7 @@ class ControlPanel : public Panel {
     tip("Percentiles, shares and averages start over, as they do with every new policy.");
     same_line_if_fits(checkbox_width("Slow motion"));
     bool slow = pace_ > 0;
-    if (ImGui::Checkbox("Slow motion", &slow)) context.host.set_pace(slow ? last_pace_ : 0);
+    if (outlined_checkbox("Slow motion", &slow)) context.host.set_pace(slow ? last_pace_ : 0);
     tip("Limit the number of steps per second, so that each one can be seen.");
     if (slow) draw_speed(context);
   }

@@ -49,7 +49,7 @@ class KvBlocksPanel : public Panel {
     draw_numbers(context);
     if (data_.has_snapshot()) {
       same_line_if_fits(checkbox_width(kCompare), theme.px(18));
-      if (ImGui::Checkbox(kCompare, &reservation_))
+      if (outlined_checkbox(kCompare, &reservation_))
         context.settings.set("kv.reservation", reservation_);
       ImGui::SetItemTooltip(
           "Also show how the same requests would fill the pool if each reserved blocks for its\n"
@@ -57,7 +57,7 @@ class KvBlocksPanel : public Panel {
     }
     if (data_.has_snapshot()) {
       same_line_if_fits(checkbox_width(kTree), theme.px(18));
-      ImGui::Checkbox(kTree, &tree_);
+      outlined_checkbox(kTree, &tree_);
       ImGui::SetItemTooltip(
           "Show the sequences that share blocks as a tree: the branches of a beam search, or\n"
           "requests with a common prefix. A block that several share is drawn once.");

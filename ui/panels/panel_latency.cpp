@@ -94,7 +94,7 @@ class LatencyPanel : public Panel {
     // The box and what it chooses stay together.
     const float label_width = ImGui::CalcTextSize(label.c_str()).x;
     same_line_if_fits(checkbox_width("Whole run") + theme.px(14) + label_width, theme.px(14));
-    if (ImGui::Checkbox("Whole run", &all)) window_ = all ? Window::kAll : Window::kRecent;
+    if (outlined_checkbox("Whole run", &all)) window_ = all ? Window::kAll : Window::kRecent;
     ImGui::SetItemTooltip(
         "On: everything since the dashboard began to watch this engine, at most %zu values of "
         "each\n"
@@ -220,7 +220,7 @@ class LatencyPanel : public Panel {
     const LegendEntry entries[] = {{"TBT p50", theme.percentile_color(0), Mark::kLine, 0},
                                    {"p90", theme.percentile_color(1), Mark::kLine, 0},
                                    {"p99", theme.percentile_color(2), Mark::kLine, 0},
-                                   {"single tokens", theme.sequence_color(5), Mark::kDot, 0}};
+                                   {"tokens", theme.text_color(), Mark::kDot, 0}};
     Plot plot(theme, "time between tokens",
               {.size = size,
                .x = time_axis(),

@@ -42,7 +42,7 @@ class OccupancyPanel : public Panel {
     // The box and what it chooses stay together.
     const float label_width = ImGui::CalcTextSize(label.c_str()).x;
     same_line_if_fits(checkbox_width("Whole run") + theme.px(14) + label_width, theme.px(14));
-    if (ImGui::Checkbox("Whole run", &all)) window_ = all ? Window::kAll : Window::kRecent;
+    if (outlined_checkbox("Whole run", &all)) window_ = all ? Window::kAll : Window::kRecent;
     ImGui::SetItemTooltip(
         "On: everything since the dashboard began to watch this engine. Off: the last minute.");
     if (same_line_if_fits(label_width, theme.px(14))) ImGui::AlignTextToFramePadding();

@@ -112,11 +112,11 @@ class TimelinePanel : public Panel {
   }
 
   void draw_controls(const PanelContext& context) {
-    draw_headline(context.theme, format_value(mean_step_seconds(), Unit::kSeconds), "per step",
-                  "How long a step takes: the mean of the steps that are shown.");
+    draw_headline(context.theme, format_value(mean_step_seconds(), Unit::kSeconds),
+                  "per step, on average", "The mean of the steps that are shown.");
     ImGui::SameLine(0, context.theme.px(14));
     bool follow = window_.following();
-    if (ImGui::Checkbox("Follow", &follow)) window_.follow(follow);
+    if (outlined_checkbox("Follow", &follow)) window_.follow(follow);
     ImGui::SetItemTooltip("On: show the newest steps. Off: stay at the current ones.");
     const auto button = [&](const char* label, const char* tooltip) {
       same_line_if_fits(button_width(label));
@@ -124,9 +124,9 @@ class TimelinePanel : public Panel {
       ImGui::SetItemTooltip("%s", tooltip);
       return pressed;
     };
-    if (button("Earlier", "Move back by half a window. You can also drag the plot."))
+    if (button("Scroll left", "Move back by half a window. You can also drag the plot."))
       window_.move(-window_.columns() / 2);
-    if (button("Later", "Move forward by half a window. You can also drag the plot."))
+    if (button("Scroll right", "Move forward by half a window. You can also drag the plot."))
       window_.move(window_.columns() / 2);
     if (button("Zoom out", "Show more steps (Ctrl+mouse wheel).")) window_.zoom(1 / 1.5, 1);
     if (button("Zoom in", "Show fewer steps (Ctrl+mouse wheel).")) window_.zoom(1.5, 1);

@@ -14,13 +14,13 @@ namespace hearth {
 void ScrubBar::draw(const Theme& theme, EngineHost& host) {
   Scrubber& scrubber = host.scrubber();
   ImGui::BeginDisabled(scrubber.history.empty());
-  if (ImGui::Button("Back")) scrubber.step(-1);
+  if (ImGui::Button("Step back##past")) scrubber.step(-1);
   ImGui::SetItemTooltip(
       "Show all panels as they were one step earlier (Ctrl+Left). The engine goes on meanwhile,\n"
       "unless it is paused.");
   ImGui::SameLine();
   ImGui::BeginDisabled(!scrubber.active());
-  if (ImGui::Button("Forward")) scrubber.step(1);
+  if (ImGui::Button("Step forward##past")) scrubber.step(1);
   ImGui::SetItemTooltip("One step later (Ctrl+Right).");
   ImGui::EndDisabled();
   ImGui::SameLine();
@@ -36,12 +36,12 @@ void ScrubBar::draw(const Theme& theme, EngineHost& host) {
   }
   ImGui::SameLine();
   const float save =
-      host.is_recording() ? 0 : button_width("Record...") + ImGui::GetStyle().ItemSpacing.x;
+      host.is_recording() ? 0 : button_width("Save...") + ImGui::GetStyle().ItemSpacing.x;
   ImGui::SetNextItemWidth(std::max(ImGui::GetContentRegionAvail().x - save, theme.px(80)));
   draw_slider(scrubber);
   if (!host.is_recording()) {
     ImGui::SameLine();
-    if (ImGui::Button("Record...")) {
+    if (ImGui::Button("Save...")) {
       saved_.clear();
       ImGui::OpenPopup("recording");
     }

@@ -93,6 +93,25 @@ TEST(SchedulerTime, PromptsNeverStarve) {
   EXPECT_GT(steps, 10);
 }
 
+// Forks that are admitted when the time is used up keep sharing a block with their parent, which
+// copies it in the next step. A fork that is admitted then begins with that copy.
+TEST(SchedulerTime, AForkMayBeginWithACopyOfTheSameStep) {
+  SchedulerLimits limits = kTimedLimits;
+  limits.max_sequences = 64;
+  TimedScheduler timed(limits, {.tbt_target_ms = 1, .prefix_cache = false});
+  timed.add(1, 20, 200);
+  timed.step();
+  timed.step();
+  for (RequestId id = 2; id <= 50; ++id)
+    ASSERT_TRUE(timed.engine
+                    .add(id, {.prompt = std::vector<TokenId>(20, 1),
+                              .max_new_tokens = 20,
+                              .fork = ForkPoint{.parent = 1, .position = 20}})
+                    .accepted());
+  for (int i = 0; i < 60; ++i) timed.step();
+  EXPECT_GT(timed.engine.scheduler.totals().forks, 40u);
+}
+
 TEST(SchedulerTime, SeparatePhasesTakeTurns) {
   TimedScheduler timed(kTimedLimits,
                        {.phases = Phases::kSeparate, .tbt_target_ms = 40, .prefix_cache = false});

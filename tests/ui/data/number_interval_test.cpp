@@ -54,6 +54,7 @@ TEST(NumberRestarts, TheIntervalIsInWords) {
   EXPECT_EQ(interval_words(0, 0, 100), "over 100 s, since the start");
   EXPECT_EQ(interval_label(30, 0, 100), "last 30 s");
   EXPECT_EQ(interval_label(30, 88, 100), "12 s since the change");
+  EXPECT_EQ(interval_label(30, 0, 7), "7 s so far");
   EXPECT_EQ(interval_label(0, 0, 7), "7 s since the start");
 }
 
