@@ -73,7 +73,8 @@ class StepExecutor {
   virtual Status set_biases(uint32_t slot, std::span<const params::TokenBias> biases) = 0;
 
   // Makes room for the hidden states of the first `tokens` tokens of the sequence in a slot, in
-  // addition to those it has (StepBatch::kept). 0: the slot has a new sequence, and its room is given back.
+  // addition to those it has (StepBatch::kept). 0: the slot has a new sequence, and its room is
+  // given back.
   virtual Status reserve_hidden([[maybe_unused]] uint32_t slot, uint32_t tokens) {
     if (tokens == 0) return {};
     return Error{ErrorKind::kUnsupported, "this executor keeps no hidden states"};

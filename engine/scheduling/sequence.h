@@ -35,7 +35,7 @@ struct Sequence : TokenLedger {
   std::chrono::nanoseconds arrival_time{0};  // from set_time()
   RequestId parent = 0;                      // the request it is a fork of, if fork_tokens > 0
   std::uint32_t fork_tokens = 0;             // that it has in common with the parent
-  bool with_host = false;  // every sampled token is judged by the host before the next step
+  bool with_host = false;        // every sampled token is judged by the host before the next step
   bool compute_all = false;      // see NewRequest
   std::uint32_t candidates = 0;  // see NewRequest
   // A group: sequences of one request that run, wait and are preempted together: forks of each

@@ -244,5 +244,52 @@ TEST(StepLoop, BlocksMoveAlsoWhenNothingIsComputed) {
   EXPECT_EQ(read_ids(second), generate_alone(options, swapped));
 }
 
+TEST(StepLoop, CopiesOfOneCallAreIndependent) {
+  EXPECT_EQ(independent_moves({}), 0u);
+  using Moves = std::vector<BlockMove>;
+  EXPECT_EQ(independent_moves(Moves{{1, 2}, {1, 3}, {4, 5}}), 3u);
+  EXPECT_EQ(independent_moves(Moves{{1, 2}, {4, 5}, {2, 3}}), 2u) << "reads what one wrote";
+  EXPECT_EQ(independent_moves(Moves{{1, 2}, {3, 1}}), 1u) << "writes what one reads";
+  EXPECT_EQ(independent_moves(Moves{{1, 2}, {3, 2}}), 1u) << "writes what one wrote";
+}
+
+// Forks that are admitted when the time of a step is used up share a block with their parent until
+// it copies the block in the next step. A fork that is admitted then copies the copy.
+TEST(StepLoop, ACopyOfACopyIsMadeAfterIt) {
+  const SchedulerLimits limits{.max_sequences = 64,
+                               .max_step_tokens = 256,
+                               .context = 128,
+                               .pool_blocks = 512,
+                               .max_queue = 64};
+  const StandInOptions options{.limits = limits};
+  StandInExecutor executor(options);
+  EngineRooms rooms(limits, {.tbt_target_ms = 1, .prefix_cache = false});
+  StepLoop steps({.executor = executor,
+                  .scheduler = rooms.scheduler,
+                  .requests = rooms.requests,
+                  .publisher = rooms.publisher,
+                  .time = rooms.clock},
+                 true);
+  bool several_calls = false;
+  const auto step = [&] {
+    const uint64_t forks_before = executor.forks, steps_before = executor.steps;
+    ASSERT_TRUE(steps.begin().ok());
+    several_calls |= executor.forks > forks_before + 1 && executor.steps == steps_before + 1;
+    rooms.clock.advance(0.01);
+    ASSERT_TRUE(steps.finish().ok());
+  };
+  const GenerationRequest parent{.prompt = made_up_prompt(20, 1), .max_tokens = 60};
+  TokenStream first = rooms.accepted(parent);
+  for (int i = 0; i < 3; ++i) step();
+  std::vector<TokenStream> forks;
+  GenerationRequest fork{.prompt = parent.prompt, .max_tokens = 20};
+  fork.fork = GenerationRequest::Fork{.parent = first.request(), .tokens = 20};
+  for (int i = 0; i < 50; ++i) forks.push_back(rooms.accepted(fork));
+  while (!rooms.scheduler.idle()) step();
+  EXPECT_TRUE(several_calls) << "the case did not occur";
+  EXPECT_EQ(read_ids(first), generate_alone(options, parent));
+  for (TokenStream& stream : forks) EXPECT_EQ(read_ids(stream), generate_alone(options, fork));
+}
+
 }  // namespace
 }  // namespace hearth::testing
