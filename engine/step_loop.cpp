@@ -125,7 +125,7 @@ void StepLoop::check_integrity() const {
 Status StepLoop::move_blocks(const BatchPlan& plan) {
   if (!plan.swap_out.empty()) HEARTH_TRY(links_.executor.swap_out(plan.swap_out));
   if (!plan.swap_in.empty()) HEARTH_TRY(links_.executor.swap_in(plan.swap_in));
-  // An executor makes the moves of a call in any order.
+  // An executor makes the moves of a call in any order, and may wait between two calls.
   for (std::span<const BlockMove> copies = plan.copies; !copies.empty();) {
     const std::size_t count = independent_moves(copies);
     HEARTH_TRY(links_.executor.fork_blocks(copies.first(count)));

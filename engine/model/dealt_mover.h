@@ -37,7 +37,8 @@ class DealtMover {
   DealtMover(const BlockDeal& deal, const DealtPools& pools, RankExchange& exchange)
       : deal_(deal), pools_(pools), exchange_(exchange) {}
 
-  // Moves name blocks by their numbers in the pools of all ranks together.
+  // Moves name blocks by their numbers in the pools of all ranks together. REQUIRES: those of a call
+  // are independent (independent_moves()).
   Status fork(std::span<const BlockMove> moves) { return move(moves, pools_.forks, false, false); }
   Status swap_out(std::span<const BlockMove> moves) {
     return move(moves, pools_.swaps_out, false, true);

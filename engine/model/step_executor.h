@@ -60,8 +60,8 @@ class StepExecutor {
   virtual Result<StepTicket> submit(const StepBatch& batch) = 0;
   virtual Result<StepOutcome> wait(const StepTicket& ticket) = 0;
 
-  // Copies blocks, before all steps and copies submitted later. REQUIRES: the moves are independent
-  // (independent_moves()).
+  // Copy blocks, before all steps and moves submitted later. REQUIRES, for forks: the moves are
+  // independent (independent_moves()).
   virtual Status fork_blocks(std::span<const BlockMove> moves) = 0;
   virtual Status swap_out(std::span<const BlockMove> moves) = 0;
   virtual Status swap_in(std::span<const BlockMove> moves) = 0;

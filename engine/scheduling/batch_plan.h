@@ -84,9 +84,10 @@ struct BatchPlan {
 
   // Block moves to make before the step computes, in this order. Within a list no block is written
   // twice; a host block that swap_in reads is not written by swap_out. A device block that swap_out
-  // reads may be written by later moves. A copy may read what one before it in the list wrote, as a
-  // fork of a sequence does whose own block is copied in the same step, and write what one read:
-  // independent_moves().
+  // reads may be written by later moves. Copies are made in the order of their list: one may read a
+  // block that an earlier one wrote (a fork that starts in the step in which its parent's block is
+  // copied), or write one that an earlier one read (a block that a preemption freed).
+  // independent_moves() says which may be made together.
   std::vector<BlockMove> swap_out;  // device to host blocks
   std::vector<BlockMove> swap_in;   // host to device blocks
   std::vector<BlockMove> copies;    // within the pool, for copy-on-write and for candidates

@@ -65,8 +65,8 @@ void Scheduler::admit(Phase phase) {
     if (phase != Phase::kPrompts || prompt) plan_admitted(sequence, left);
     const std::uint32_t held = static_cast<std::uint32_t>(sequence.blocks.size());
     promised += from.need_blocks > held ? from.need_blocks - held : 0;
-    // equalize_chunks() copies the shared block.
-    if (padded && needs_copy(sequence)) ++promised;
+    // The shared block is copied later: by equalize_chunks(), or once the step has time for it.
+    if (needs_copy(sequence)) ++promised;
   }
 }
 

@@ -31,14 +31,7 @@ void Scheduler::take_candidate(RequestId id, std::uint32_t candidate) {
 void Scheduler::copy_to_candidates(const Sequence& sequence) {
   const std::uint32_t first = sequence.computed() / kTokensPerBlock;
   if (sequence.computed() % kTokensPerBlock == 0) return;  // nothing to copy
-  // If that block is itself a copy that this step makes, all are copies of the original, so that
-  // they can be made at the same time.
-  BlockId from = sequence.blocks[first];
-  for (const BlockMove& copy : plan_.copies)
-    if (copy.to == from) {
-      from = copy.from;
-      break;
-    }
+  const BlockId from = sequence.blocks[first];
   for (std::uint32_t i = 1; i < sequence.planned; ++i)
     plan_.copies.push_back({.from = from, .to = sequence.blocks[first + i]});
 }

@@ -135,7 +135,8 @@ std::optional<std::string> Scheduler::check_plan() const {
     for (const BlockMove& out : plan_.swap_out)
       if (in.from == out.to) return "swap_out overwrites what swap_in reads";
     for (const BlockMove& copy : plan_.copies)
-      if (in.to == copy.to) return "swap_in and copies write the same block";
+      if (in.to == copy.to || in.to == copy.from)
+        return "swap_in writes a block that a copy reads or writes";
   }
   std::unordered_set<std::uint32_t> slots;
   std::unordered_set<BlockId> written;

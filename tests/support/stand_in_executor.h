@@ -47,7 +47,7 @@ class StandInExecutor final : public StepExecutor {
     std::atomic<ErrorKind> kind{ErrorKind::kDeviceLost};
   } faults;
   std::atomic<std::chrono::microseconds> delay{std::chrono::microseconds(0)};  // per step
-  std::atomic<uint64_t> steps{0}, moves{0}, forks{0}, swaps{0}, rows{0};
+  std::atomic<uint64_t> steps{0}, moves{0}, fork_calls{0}, swaps{0}, rows{0};
   std::atomic<uint64_t> padding_rows{0},
       seeing_padding_rows{0};  // the latter are those that see keys
 
@@ -117,7 +117,7 @@ class StandInExecutor final : public StepExecutor {
 
   Status fork_blocks(std::span<const BlockMove> moved) override {
     EXPECT_EQ(independent_moves(moved), moved.size()) << "the GPU makes them in any order";
-    ++forks;
+    ++fork_calls;
     return move(moved, pool_, pool_);
   }
   Status swap_out(std::span<const BlockMove> moved) override {

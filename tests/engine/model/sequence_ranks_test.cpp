@@ -122,9 +122,10 @@ TEST_F(SequenceRanksTest, BlocksMoveFromRankToRank) {
     // Eight bits are sometimes rounded the other way.
     const double limit = kv == KvFormat::kF16 ? 1e-6 : 1e-4;
     expect_close(pair, dealt_step(0, 24, pair.vocabulary), limit);
-    // A fork's second block is copied; all of the second sequence waits in host memory, and comes
-    // back to other blocks.
-    const std::vector<BlockMove> forks{{.from = 0, .to = 10}, {.from = 5, .to = 11}},
+    // A fork's second block is copied, and the block of another twice, the second time from the
+    // copy; all of the second sequence waits in host memory, and comes back to other blocks.
+    const std::vector<BlockMove> first_copy{{.from = 0, .to = 7}},
+        forks{{.from = 7, .to = 10}, {.from = 5, .to = 11}},
         out{{.from = 4, .to = 7}, {.from = 8, .to = 10}},
         in{{.from = 7, .to = 15}, {.from = 10, .to = 14}};
     for (MeetingRanks* model : {pair.whole.get(), pair.dealt.get()}) {
@@ -135,7 +136,9 @@ TEST_F(SequenceRanksTest, BlocksMoveFromRankToRank) {
             std::vector<BlockMove>{{.from = 1, .to = 4}, {.from = 1, .to = 8}});
       }));
       ASSERT_OK(model->on_all([&](size_t rank) { return model->runner(rank).swap_in(in); }));
-      ASSERT_OK(model->on_all([&](size_t rank) { return model->runner(rank).fork_blocks(forks); }));
+      for (const std::vector<BlockMove>& copies : {first_copy, forks})
+        ASSERT_OK(
+            model->on_all([&](size_t rank) { return model->runner(rank).fork_blocks(copies); }));
     }
     const DealtTablesOfStep moved{{3, 10, 9}, {15, 14, 6}, {1, 11, 13}};
     expect_close(pair, dealt_step(24, 9, pair.vocabulary, moved), limit);

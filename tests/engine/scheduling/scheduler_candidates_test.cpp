@@ -110,6 +110,53 @@ TEST_F(SchedulerCandidatesTest, TheyKeepTheirBlocksWhenReservationsEnd) {
   EXPECT_EQ(scheduler_.check_integrity(), std::nullopt);
 }
 
+class CandidatesAmongOthersTest : public SchedulerCandidatesTest {
+ protected:
+  CandidatesAmongOthersTest()
+      : SchedulerCandidatesTest({.max_sequences = 5,
+                                 .max_step_tokens = 64,
+                                 .context = 256,
+                                 .pool_blocks = 32,
+                                 .max_proposed = 16}) {}
+};
+
+// The text's block is copied because a fork has it, too. The fork is preempted in the same step,
+// and another copy overwrites the block before it would be copied for the candidates.
+TEST_F(CandidatesAmongOthersTest, TheyBeginWithTheTextsBlockAsItIsNow) {
+  constexpr RequestId kBeam = 2, kOtherBeam = 3, kPrompt = 4, kFork = 5;
+  scheduler_.set_policy({.tbt_target_ms = 1});
+  const auto propose = [&] {
+    const TokenId candidates[] = {1, 2, 3, 4};
+    scheduler_.propose_candidates(kSearching, candidates);
+  };
+  add(kSearching, 20, 4);
+  const std::vector<TokenId> beams(20, 7), prompt(32, 8);
+  ASSERT_TRUE(
+      scheduler_.add(kBeam, {.prompt = beams, .max_new_tokens = 10, .with_host = true, .seats = 2})
+          .accepted());
+  ASSERT_NE(step(), nullptr);
+  scheduler_.fork(kOtherBeam, kBeam);
+  propose();
+  // It takes all tokens that prompts get, so that the fork begins without one.
+  ASSERT_TRUE(scheduler_.add(kPrompt, {.prompt = prompt, .max_new_tokens = 1}).accepted());
+  std::vector<TokenId> searched(20);
+  std::iota(searched.begin(), searched.end(), 100);
+  ASSERT_TRUE(scheduler_
+                  .add(kFork, {.prompt = searched,
+                               .max_new_tokens = 10,
+                               .fork = ForkPoint{.parent = kSearching, .position = 20}})
+                  .accepted());
+  ASSERT_NE(step(), nullptr);
+  scheduler_.take_candidate(kSearching, 0);
+  propose();
+  for (const RequestId id : {kBeam, kOtherBeam, kPrompt}) scheduler_.token(id, 9);
+  scheduler_.set_limits(5, 64, 8);
+  ASSERT_NE(step(), nullptr);
+  EXPECT_EQ(scheduler_.sequence(kFork)->state, SequenceState::kWaiting) << "the case did not occur";
+  scheduler_.take_candidate(kSearching, 1);
+  EXPECT_TRUE(std::ranges::equal(cached(), scheduler_.ledger(kSearching)->tokens()));
+}
+
 // Otherwise a newcomer would be preempted by the search's next step.
 TEST_F(SchedulerCandidatesTest, BlocksThatASearchNeedsNextAreNotGivenAway) {
   add(kSearching, 20, 4);

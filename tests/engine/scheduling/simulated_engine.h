@@ -6,11 +6,13 @@
 // taken back on the way.
 #pragma once
 
+#include <algorithm>
 #include <chrono>
 #include <cstdint>
 #include <functional>
 #include <map>
 #include <optional>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -246,8 +248,8 @@ class SimulatedEngine {
     return static_cast<TokenId>(1 + (x >> 33) % 5000);
   }
 
-  static void move_blocks(const std::vector<BlockMove>& moves,
-                          const std::vector<std::uint64_t>& from, std::vector<std::uint64_t>& to) {
+  static void move_blocks(std::span<const BlockMove> moves, const std::vector<std::uint64_t>& from,
+                          std::vector<std::uint64_t>& to) {
     for (const BlockMove& move : moves)
       for (std::uint32_t i = 0; i < kTokensPerBlock; ++i)
         to[std::size_t{move.to} * kTokensPerBlock + i] =
@@ -257,7 +259,14 @@ class SimulatedEngine {
   std::optional<std::string> run(const BatchPlan& plan, std::vector<Sampled>& sampled) {
     move_blocks(plan.swap_out, pool_, host_);
     move_blocks(plan.swap_in, host_, pool_);
-    move_blocks(plan.copies, pool_, pool_);
+    // Those that may be made together, in another order than listed.
+    for (std::span<const BlockMove> copies = plan.copies; !copies.empty();) {
+      const std::size_t count = independent_moves(copies);
+      std::vector<BlockMove> together(copies.begin(), copies.begin() + count);
+      std::ranges::reverse(together);
+      move_blocks(together, pool_, pool_);
+      copies = copies.subspan(count);
+    }
     const auto place = [&](const BatchMember& member, std::uint32_t position) -> std::uint64_t& {
       const BlockId block = plan.block_ids[member.first_block + position / kTokensPerBlock];
       return pool_[std::size_t{block} * kTokensPerBlock + position % kTokensPerBlock];
