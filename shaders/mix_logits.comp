@@ -3,6 +3,8 @@
 //   logit[r, v] = own_weight * own + other_weight * other   if own >= largest own logit + log_plausible
 //               = -infinity                                 otherwise, or if own or other is -infinity
 //
+// The largest own logit is that of a token which may be sampled: it is in the row's mask, and no bias of
+// -infinity bans it. Otherwise only such tokens might be plausible, and none could be sampled.
 // NaN in own or other gives NaN, which sampling reports. Rows without kSamplingMix are left unchanged;
 // `other` must be such a row, or one of another model.
 //
@@ -17,12 +19,34 @@
 #include "common/sampling_views.glsl"
 #include "common/chain.glsl"
 
+// Bans tokens here already, as sampling would after the mixing.
+void ban(SamplingRow row, uint64_t own) {
+  for (uint i = gl_LocalInvocationID.x; i < row.bias_count; i += gl_WorkGroupSize.x) {
+    const TokenBias bias = TokenBiases(params.biases).at[row.bias_offset + i];
+    if (floatBitsToUint(bias.bias) == kMinusInfinityBits && !is_nan(U32(own).at[bias.token]))
+      U32(own).at[bias.token] = kMinusInfinityBits;
+  }
+  memoryBarrierBuffer();
+  barrier();
+}
+
+// -infinity for those of four logits that are not among the allowed ones; NaN stays.
+uvec4 allow(uvec4 bits, uint allowed) {
+  [[unroll]] for (uint c = 0; c < 4; ++c)
+    if ((allowed >> c & 1) == 0 && !is_nan(bits[c])) bits[c] = kMinusInfinityBits;
+  return bits;
+}
+
 // The smallest own logit of a plausible token.
 float least_plausible(SamplingRow row, uint64_t own) {
+  const bool has_mask = (row.flags & kSamplingMask) != 0;
+  U32 mask = U32(params.words + (has_mask ? uint64_t(row.mask) * 4 : 0));
   uint largest = 0;
   const uint quads = (params.vocab + 3) / 4;
   for (uint quad = gl_LocalInvocationID.x; quad < quads; quad += gl_WorkGroupSize.x) {
-    const uvec4 keys = quad_keys(load_quad(own, quad, params.vocab));
+    uvec4 bits = load_quad(own, quad, params.vocab);
+    if (has_mask) bits = allow(bits, mask.at[quad / 8] >> quad % 8 * 4);
+    const uvec4 keys = quad_keys(bits);
     largest = max(largest, max(max(keys.x, keys.y), max(keys.z, keys.w)));
   }
   largest = workgroup_max(largest);
@@ -49,6 +73,7 @@ void mix_row(SamplingRow row) {
                          (row.other_row & ~kOtherModel) * row_bytes;
   float least = uintBitsToFloat(kMinusInfinityBits);
   if (whole) {
+    ban(row, own);
     least = least_plausible(row, own);
     barrier();  // all lanes have read the row
   }

@@ -54,6 +54,10 @@ void choose(std::vector<RatedUnit>& units, uint32_t budget) {
     unit.kept = true;
     kept += unit.tokens;
   }
+  if (kept > 0) return;
+  // No unit is small enough: something is left of a text in any case.
+  const auto first = std::ranges::find_if(order, [&](size_t i) { return units[i].tokens > 0; });
+  if (first != order.end()) units[*first].kept = true;
 }
 
 void trim_end(std::string& text, std::string_view what) {

@@ -152,6 +152,8 @@ Status StepRunner::record_sampling(const Recording& recording) const {
         {.logits = logits,
          .other_logits = options_.other_logits != nullptr ? options_.other_logits->all() : rows,
          .rows = rows,
+         .biases = biases_.all(),
+         .words = inputs_.words(copy),
          .shape = shape}));
   return hearth::record_sampling(recorder, pipelines, *sampling,
                                  {.logits = logits,

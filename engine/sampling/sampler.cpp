@@ -272,6 +272,8 @@ Status record_mix_logits(CommandRecorder& recorder, PipelineStore& pipelines,
   const params::MixLogits params{.logits = op.logits,
                                  .other_logits = op.other_logits,
                                  .rows = op.rows,
+                                 .biases = op.biases,
+                                 .words = op.words,
                                  .vocab = op.shape.vocab};
   recorder.dispatch({.pipeline = *pipeline, .arguments = params, .groups = plan.groups});
   return {};

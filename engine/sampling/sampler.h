@@ -111,7 +111,9 @@ struct MixLogits {
   BufferSlice logits;  // [rows, vocab] f32
   BufferSlice
       other_logits;  // [other rows, vocab] f32: another model's; any buffer if there is none
-  BufferSlice rows;  // [rows] SamplingRow
+  BufferSlice rows;    // [rows] SamplingRow
+  BufferSlice biases;  // TokenBias; each row's begin at its bias_offset
+  BufferSlice words;   // u32: masks
   SamplingShape shape;
 };
 Status record_mix_logits(CommandRecorder& recorder, PipelineStore& pipelines,

@@ -60,6 +60,9 @@ TEST_F(AttentionDirectTest, SeveralTokensOfASequence) {
   check(test, params::kBlockTokens, false);
   test.window = 21;
   check(test, 1024, false);
+  test.sinks = {-30.0f, 0.0f, 2.0f, 5.0f, 1.0f, -1.0f};
+  check(test, 1024, false);
+  check(test, params::kBlockTokens, false);
 }
 
 TEST_F(AttentionDirectTest, Sinks) {

@@ -197,6 +197,8 @@ TEST_F(SamplingExtrasTest, LogitsAreMixedWithAnotherRows) {
                                  {.logits = own.all(),
                                   .other_logits = other.all(),
                                   .rows = row_buffer.all(),
+                                  .biases = row_buffer.all(),
+                                  .words = row_buffer.all(),
                                   .shape = shape});
       });
       const std::vector<float> found = read<float>(own);
@@ -220,12 +222,59 @@ TEST_F(SamplingExtrasTest, NanIsMixedIntoNan) {
   const Buffer own = filled(logits), row_buffer = filled(rows);
   const SamplingShape shape{.rows = 2, .vocab = kVocab};
   run([&](CommandRecorder& recorder) {
-    return record_mix_logits(
-        recorder, pipelines(), choose_mix_logits(device().caps(), shape),
-        {.logits = own.all(), .other_logits = own.all(), .rows = row_buffer.all(), .shape = shape});
+    return record_mix_logits(recorder, pipelines(), choose_mix_logits(device().caps(), shape),
+                             {.logits = own.all(),
+                              .other_logits = own.all(),
+                              .rows = row_buffer.all(),
+                              .biases = row_buffer.all(),
+                              .words = row_buffer.all(),
+                              .shape = shape});
   });
   const std::vector<float> found = read<float>(own);
   for (uint32_t i = 0; i < kVocab; ++i) EXPECT_EQ(std::isnan(found[i]), i == 5 || i == 7) << i;
+}
+
+// Token v has the logit -v / 100: row 0 may not sample the first ten, row 1 not the first four.
+TEST_F(SamplingExtrasTest, OnlyTokensThatMayBeSampledSayWhatIsPlausible) {
+  constexpr uint32_t kVocab = 1001, kMaskWords = (kVocab + 31) / 32;
+  std::vector<float> logits(2 * kVocab), others(kVocab, 1.0f);
+  for (uint32_t v = 0; v < kVocab; ++v) logits[v] = logits[kVocab + v] = -0.01f * float(v);
+  std::vector<uint32_t> words(3 + kMaskWords, ~0u);
+  words[3] &= ~0x3ffu;
+  const std::vector<params::TokenBias> biases = {{.token = 500, .bias = 3},
+                                                 {.token = 3, .bias = -kInfinity},
+                                                 {.token = 0, .bias = -kInfinity},
+                                                 {.token = 1, .bias = -kInfinity},
+                                                 {.token = 2, .bias = -kInfinity}};
+  std::vector<params::SamplingRow> rows(2, make_sampling_row({}, {}).value());
+  for (params::SamplingRow& row : rows)
+    ASSERT_OK(mix_logits(row, {.other_model = true,
+                               .own_weight = 1,
+                               .other_weight = -1,
+                               .plausible = std::exp(-0.0505f)}));
+  rows[0].flags |= params::kSamplingMask;
+  rows[0].mask = 3;
+  rows[1].bias_offset = 1;
+  rows[1].bias_count = 4;
+  const Buffer own = filled(logits), other = filled(others), row_buffer = filled(rows),
+               word_buffer = filled(words), bias_buffer = filled(biases);
+  const SamplingShape shape{.rows = 2, .vocab = kVocab};
+  run([&](CommandRecorder& recorder) {
+    return record_mix_logits(recorder, pipelines(), choose_mix_logits(device().caps(), shape),
+                             {.logits = own.all(),
+                              .other_logits = other.all(),
+                              .rows = row_buffer.all(),
+                              .biases = bias_buffer.all(),
+                              .words = word_buffer.all(),
+                              .shape = shape});
+  });
+  const std::vector<float> found = read<float>(own);
+  // The best allowed token and the five after it are plausible; sampling drops what a mask leaves
+  // out.
+  for (uint32_t v = 0; v < kVocab; ++v) {
+    EXPECT_EQ(std::isinf(found[v]), v > 15) << v;
+    EXPECT_EQ(std::isinf(found[kVocab + v]), v < 4 || v > 9) << v;
+  }
 }
 
 TEST_F(SamplingExtrasTest, CommitsAreCountedInOrder) {

@@ -72,8 +72,6 @@ Result<SpeculationTime> SpeculationBench::time(uint32_t batch, const ModelBench:
   }
   Engine engine(session_.runner(), nullptr, session_.engine_options());
   HEARTH_ASSIGN(time.speculating, repeat(engine, batch, [&] { on_run(1, 2); }));
-  time.proposed = engine.metrics().proposed_tokens.value();
-  time.accepted = engine.metrics().accepted_tokens.value();
   return time;
 }
 
@@ -100,8 +98,8 @@ nlohmann::json to_json(const SpeculationTime& time) {
           {"speedup", time.speedup()},
           {"tokens_per_step", time.tokens_per_step()},
           {"proposed_per_step", time.proposed_per_step()},
-          {"proposed_tokens", time.proposed},
-          {"accepted_tokens", time.accepted},
+          {"proposed_tokens", time.proposed()},
+          {"accepted_tokens", time.accepted()},
           {"host_ms_per_step", time.speculating.host_ms_per_step()},
           {"plain_steps_by_rows", rows_json(time.plain.steps_by_rows)},
           {"steps_by_rows", rows_json(time.speculating.steps_by_rows)}};
@@ -113,9 +111,9 @@ void print_speculation_header() {
 }
 
 void print(const SpeculationTime& time) {
-  const double share =
-      time.proposed == 0 ? 0
-                         : static_cast<double>(time.accepted) / static_cast<double>(time.proposed);
+  const double share = time.proposed() == 0 ? 0
+                                            : static_cast<double>(time.accepted()) /
+                                                  static_cast<double>(time.proposed());
   fmt::print("{:>6} {:>15.1f} {:>12.1f} {:>8.2f}x {:>13.2f} {:>15.2f} {:>9.1f}%\n", time.batch,
              time.plain.tokens_per_s(), time.speculating.tokens_per_s(), time.speedup(),
              time.tokens_per_step(), time.proposed_per_step(), share * 100);

@@ -16,13 +16,15 @@ namespace hearth {
 struct SpeculationTime {
   uint32_t batch = 1;
   DecodeWindow plain, speculating;
-  uint64_t proposed = 0, accepted = 0;  // by speculation
 
   double speedup() const { return speculating.tokens_per_s() / plain.tokens_per_s(); }
   // Tokens of one sequence per step.
   double tokens_per_step() const;
   // Proposals for one sequence per step.
   double proposed_per_step() const;
+  // In all steps: each computes a row, and gives a token, per sequence without any proposal.
+  uint64_t proposed() const { return speculating.rows - speculating.steps * batch; }
+  uint64_t accepted() const { return speculating.tokens - speculating.steps * batch; }
 };
 
 class SpeculationBench {

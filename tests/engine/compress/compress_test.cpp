@@ -100,6 +100,13 @@ TEST(Compress, QuestionsStayEvenIfTheyExceedTheBudget) {
             "Who dd ee?");
 }
 
+TEST(Compress, SomethingIsLeftEvenIfNoUnitFits) {
+  EXPECT_EQ(compress("Aa bb cc. Dd ee ff.", {1, 1, 1, 2, 2, 2}, 0.4, CompressUnit::kSentence).text,
+            "Dd ee ff.");
+  EXPECT_EQ(compress("aa bb", {1, 2}, 0.1, CompressUnit::kToken).text, "bb");
+  EXPECT_EQ(compress("Aa bb?", {1, 2}, 0.1, CompressUnit::kSentence).text, "Aa bb?");
+}
+
 TEST(Compress, SentencesThatLoseTheirEndKeepTheirFullStop) {
   EXPECT_EQ(compress("The cat, which slept, ran to town.\nIt was fun.",
                      {9, 9, 1, 1, 0, 0, 0, 0, 0, 0}, 0.2, CompressUnit::kPhrase)

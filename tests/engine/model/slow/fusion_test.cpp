@@ -38,7 +38,9 @@ TEST_P(FusionTest, OnAGpuWithoutMatrixUnits) {
 }
 
 TEST_P(FusionTest, OnAGpuWithMatrixUnits) {
-  const MadeModelInfo info = wide_model_of(GetParam(), 1024);
+  MadeModelInfo info = wide_model_of(GetParam(), 1024);
+  // Kernels that round differently from the device's own would choose other experts at near ties.
+  info.used_experts = info.experts;
   load(info);
   FusionCounts fused = check_with_matrix_units(1e-5);
   EXPECT_GT(fused["f16 rows"], 0u);
