@@ -164,6 +164,8 @@ Result<std::unique_ptr<ActiveRequest>> ActiveRequest::create(GenerationRequest r
     request.sampling = {.temperature = 0, .top_logprobs = request.sampling.top_logprobs};
   }
   if (request.contrastive_search.searches()) {
+    if (!place.keeps_hidden)
+      return invalid("contrastive search is not available with several devices");
     HEARTH_ASSIGN(options, contrastive_sampling(request, place.contrast));
     const SamplingOptions asked = request.sampling;
     request.sampling = options;

@@ -44,6 +44,7 @@ class ActiveRequest {
     const SharedNgrams* outputs = nullptr;  // of other requests, to guess from; null: none
     std::shared_ptr<const grammar::TokenTrie> trie = {};  // of the tokenizer; only for grammars
     std::optional<ContrastOptions> contrast;              // empty: there is no amateur model
+    bool keeps_hidden = true;                             // for contrastive search
   };
   // An error says what is wrong with the request, or which limit it exceeds.
   static Result<std::unique_ptr<ActiveRequest>> create(GenerationRequest request,

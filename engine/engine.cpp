@@ -91,7 +91,8 @@ Result<std::vector<TokenStream>> Engine::post(std::vector<GenerationRequest> req
                              .tokenizer = tokenizer_,
                              .speculation = options_.speculation,
                              .outputs = outputs_.get(),
-                             .contrast = options_.contrast};
+                             .contrast = options_.contrast,
+                             .keeps_hidden = options_.keeps_hidden};
   place.speculation.draft_model = drafter_ != nullptr;
   std::vector<std::unique_ptr<ActiveRequest>> built;
   std::vector<std::shared_ptr<TokenChannel>> channels;

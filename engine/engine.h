@@ -50,6 +50,7 @@ struct EngineOptions {
   // Contrastive decoding, of requests that do not say otherwise. Empty: the executor has no amateur
   // model.
   std::optional<ContrastOptions> contrast;
+  bool keeps_hidden = true;  // whether the executor keeps hidden states, for contrastive search
   BlockObserver* block_observer = nullptr;  // of the prefix cache; it outlives the engine
   // Checks the scheduler's invariants after every step; a violation aborts with a message.
 #ifdef NDEBUG

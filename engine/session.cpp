@@ -285,6 +285,7 @@ EngineOptions Session::engine_options() const {
       .max_proposed = runner.limits.logit_rows - std::min(runner.limits.logit_rows, runner.slots),
       .step_ms = wanted == 0 ? kDefaultStepMs : 0};
   if (amateur_) options.contrast = options_.contrast;
+  options.keeps_hidden = !options_.ranks.several();
   if (draft_) {
     options.draft_executor = &draft_->runner();
     const StepRunnerOptions& drafting = draft_->runner().options();

@@ -49,7 +49,8 @@ Status RankExecutor::send_part(const StepBatch& part) {
 
 Result<StepTicket> RankExecutor::submit(const StepBatch& batch) {
   if (!batch.kept.empty() || !batch.compared.empty())
-    return Error{ErrorKind::kUnsupported, "contrastive search is not available with --split"};
+    return Error{ErrorKind::kUnsupported,
+                 "contrastive search is not available with several devices"};
   const std::vector<StepBatch> parts = divided(batch, submitted_[next_]);
   for (const StepBatch& part : parts) HEARTH_TRY(send_part(part));
   const StepTicket ticket{.copy = next_,
@@ -141,7 +142,7 @@ Status RankExecutor::set_biases(uint32_t slot, std::span<const params::TokenBias
 
 Status RankExecutor::reserve_hidden(uint32_t, uint32_t tokens) {
   if (tokens == 0) return {};
-  return Error{ErrorKind::kUnsupported, "contrastive search is not available with --split"};
+  return Error{ErrorKind::kUnsupported, "contrastive search is not available with several devices"};
 }
 
 }  // namespace hearth

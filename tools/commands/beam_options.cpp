@@ -47,8 +47,8 @@ void BeamOptionsGroup::declare(Options& options) {
       .advanced();
   options
       .add("--length-penalty X", &length_penalty_,
-           "With --beams: divide a text's log-probability by its length to the power X; more than "
-           "1 favours long texts")
+           "With --beams: divide a text's log-probability by its length to the power X; the larger "
+           "X, the longer the texts that win")
       .range(-100, 100)
       .needs(beams)
       .advanced();
