@@ -4,7 +4,8 @@
 //               = -infinity                                 otherwise, or if own or other is -infinity
 //
 // The largest own logit is that of a token which may be sampled: it is in the row's mask, and no bias of
-// -infinity bans it. Otherwise only such tokens might be plausible, and none could be sampled.
+// -infinity bans it. If banned tokens counted, they might be the only plausible ones.
+//
 // NaN in own or other gives NaN, which sampling reports. Rows without kSamplingMix are left unchanged;
 // `other` must be such a row, or one of another model.
 //
