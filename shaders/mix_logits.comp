@@ -3,8 +3,8 @@
 //   logit[r, v] = own_weight * own + other_weight * other   if own >= largest own logit + log_plausible
 //               = -infinity                                 otherwise, or if own or other is -infinity
 //
-// The largest own logit is that of a token which may be sampled: it is in the row's mask, and no bias of
-// -infinity bans it. If banned tokens counted, they might be the only plausible ones.
+// Tokens outside the row's mask, or with a bias of -infinity, do not count for the largest own logit.
+// Otherwise the only plausible tokens might be ones that may not be sampled.
 //
 // NaN in own or other gives NaN, which sampling reports. Rows without kSamplingMix are left unchanged;
 // `other` must be such a row, or one of another model.

@@ -41,10 +41,9 @@ GroupCount tile_groups(const AttentionShape& shape, const HeadTile& tile) {
 
 namespace {
 
-// Whether each token of a step in which sequences have several, such as guesses to verify, gets a
-// tile of its own, so that no list `many` is needed. Keys are then read once per token, but a
-// prompt kernel has too few tiles to keep the device busy: with four heads per KV head, 16 tokens
-// of a sequence are one tile per KV head.
+// For steps with several tokens per sequence, such as guesses to verify: whether each token gets a
+// tile of its own, so that the step needs no list `many`. Each tile then reads all keys, but with
+// so few tokens a prompt kernel would have too few tiles to keep the device busy.
 bool prefers_one_token_tiles(const AttentionRequest& request) {
   const AttentionBucket& bucket = request.shape.bucket;
   const PaceTuning& tuning = request.tuning;

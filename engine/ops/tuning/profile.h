@@ -73,9 +73,9 @@ struct PaceTuning {
   // over a short context.
   uint32_t short_direct_head = 0;
   uint32_t longer_context = 0;  // where the next range of buckets ends
-  // The most rows of a step for which tiles of one token (attention_direct) are faster than a
-  // prompt kernel, if sequences have several: over short contexts, without and with a quantized
-  // cache, and over longer contexts without. 0: never.
+  // Up to this many rows, a step with several tokens per sequence is faster with attention_direct,
+  // one token at a time, than with a prompt kernel: over short contexts with an f16 cache, over
+  // short ones with a quantized cache, and over longer ones with an f16 cache. 0: never.
   uint32_t one_token_rows = 0, quantized_one_token_rows = 0, longer_one_token_rows = 0;
 };
 
