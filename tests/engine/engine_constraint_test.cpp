@@ -419,12 +419,7 @@ TEST(EngineConstraint, ALateRequestJoinsTheOthersAgain) {
   const StandInOptions options = constrained_options(kConstrainedLimits);
   testing::StandInExecutor executor(options);
   testing::EngineRooms rooms(kConstrainedLimits);
-  StepLoop steps({.executor = executor,
-                  .scheduler = rooms.scheduler,
-                  .requests = rooms.requests,
-                  .publisher = rooms.publisher,
-                  .time = rooms.clock},
-                 true);
+  StepLoop steps(rooms.links(executor), true);
   RequestId next_id = 1;
   const auto accept = [&](GenerationRequest request) {
     request.prompt = {5};

@@ -45,12 +45,7 @@ TEST(MaskPace, RequestsWithAGrammarTakePartInEveryStep) {
   const auto trie = make_token_trie(*tokenizer);
   StandInExecutor executor({.limits = kPaceLimits, .vocabulary = tokenizer->size()});
   EngineRooms rooms(kPaceLimits);
-  StepLoop steps({.executor = executor,
-                  .scheduler = rooms.scheduler,
-                  .requests = rooms.requests,
-                  .publisher = rooms.publisher,
-                  .time = rooms.clock},
-                 true);
+  StepLoop steps(rooms.links(executor), true);
   RequestId next_id = 1;
   const auto accept = [&](GenerationRequest request) {
     request.prompt = {5};

@@ -70,12 +70,7 @@ class StepLoopTest : public ::testing::Test {
   StandInOptions options_{.limits = kLoopLimits};
   StandInExecutor executor_{options_};
   EngineRooms rooms_{kLoopLimits};
-  StepLoop steps_{{.executor = executor_,
-                   .scheduler = rooms_.scheduler,
-                   .requests = rooms_.requests,
-                   .publisher = rooms_.publisher,
-                   .time = rooms_.clock},
-                  /*check_integrity=*/true};
+  StepLoop steps_{rooms_.links(executor_), /*check_integrity=*/true};
 };
 
 TEST_F(StepLoopTest, NothingToDoIsNoStep) {
@@ -178,12 +173,7 @@ TEST_F(StepLoopTest, RecordsSayWhenAStepBeganAndHowLongItRan) {
 // The device has unused entries where fewer tokens than requested have a probability.
 TEST_F(StepLoopTest, PublicTypesAreConvertedAndUnusedTopEntriesLeftOut) {
   TopExecutor executor;
-  StepLoop steps({.executor = executor,
-                  .scheduler = rooms_.scheduler,
-                  .requests = rooms_.requests,
-                  .publisher = rooms_.publisher,
-                  .time = rooms_.clock},
-                 true);
+  StepLoop steps(rooms_.links(executor), true);
   GenerationRequest asked = request(1, 1);
   asked.biases = {{.token = 5, .bias = 2}, {.token = 3, .bias = -1}};
   for (const uint32_t top_logprobs : {0u, 1u, 4u}) {
@@ -213,12 +203,7 @@ TEST(StepLoop, BlocksMoveAlsoWhenNothingIsComputed) {
   const StandInOptions options{.limits = limits};
   StandInExecutor executor(options);
   EngineRooms rooms(limits, {.preemption = Preemption::kSwap, .prefix_cache = false});
-  StepLoop steps({.executor = executor,
-                  .scheduler = rooms.scheduler,
-                  .requests = rooms.requests,
-                  .publisher = rooms.publisher,
-                  .time = rooms.clock},
-                 true);
+  StepLoop steps(rooms.links(executor), true);
   const GenerationRequest judged{.prompt = made_up_prompt(17, 1), .max_tokens = 8};
   const GenerationRequest swapped{.prompt = made_up_prompt(14, 2), .max_tokens = 20};
   TokenStream first = rooms.accepted(judged);
@@ -264,12 +249,7 @@ TEST(StepLoop, ACopyOfACopyIsMadeAfterIt) {
   const StandInOptions options{.limits = limits};
   StandInExecutor executor(options);
   EngineRooms rooms(limits, {.tbt_target_ms = 1, .prefix_cache = false});
-  StepLoop steps({.executor = executor,
-                  .scheduler = rooms.scheduler,
-                  .requests = rooms.requests,
-                  .publisher = rooms.publisher,
-                  .time = rooms.clock},
-                 true);
+  StepLoop steps(rooms.links(executor), true);
   bool several_calls = false;
   const auto step = [&] {
     const uint64_t calls_before = executor.fork_calls;

@@ -10,6 +10,7 @@
 #include "engine/mailbox.h"
 #include "engine/publisher.h"
 #include "engine/request_table.h"
+#include "engine/step_loop.h"
 #include "engine/token_stream.h"
 #include "tests/support/hand_clock.h"
 
@@ -51,6 +52,15 @@ struct EngineRooms {
     TokenStream stream = post(std::move(request));
     read_mail();
     return stream;
+  }
+
+  // For a StepLoop that runs its steps on this executor.
+  StepLoop::Links links(StepExecutor& executor) {
+    return {.executor = executor,
+            .scheduler = scheduler,
+            .requests = requests,
+            .publisher = publisher,
+            .time = clock};
   }
 
   HandClock clock;
