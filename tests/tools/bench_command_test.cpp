@@ -119,5 +119,12 @@ TEST(Bench, ProfileTellsWhereTheTimeGoes) {
   }
 }
 
+TEST(Bench, RunsOneOfTheOtherTestsAtATime) {
+  EXPECT_THAT(hearth({"bench", "--profile", "--penalty-alpha", "0.6"}).err,
+              HasSubstr("--penalty-alpha: cannot be combined with --profile"));
+  EXPECT_THAT(hearth({"bench", "--beams", "2", "--speculate", "ngram"}).err,
+              HasSubstr("--beams: cannot be combined with --speculate"));
+}
+
 }  // namespace
 }  // namespace hearth::testing

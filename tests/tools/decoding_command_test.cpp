@@ -118,6 +118,12 @@ TEST(DecodingCommand, ContradictionsAreRefusedInOneLine) {
   EXPECT_THAT(decoding_fault({"--penalty-alpha", "0.6", "--top-k", "4", "--speculate", "ngram"}),
               HasSubstr("--speculate"));
   EXPECT_THAT(decoding_fault({"--cd-beta", "0.5"}), HasSubstr("only works with --amateur"));
+  EXPECT_THAT(decoding_fault({"--dry-base", "2"}), HasSubstr("only works with --dry-multiplier"));
+  EXPECT_THAT(decoding_fault({"--mirostat-ent", "3"}), HasSubstr("only works with --mirostat"));
+  EXPECT_THAT(decoding_fault({"--xtc-threshold", "0.2"}),
+              HasSubstr("only works with --xtc-probability"));
+  for (const char* option : {"--amateur", "--draft-model", "--stop", "--ban"})
+    EXPECT_THAT(decoding_fault({option, ""}), HasSubstr("the value is empty")) << option;
 }
 
 }  // namespace

@@ -32,6 +32,10 @@ namespace {
 constexpr uint32_t kMostTokens = 4000;  // the engine keeps records of its last 4096 steps
 constexpr uint32_t kMostContext = 1u << 24;
 
+// What replaces the usual tests, or adds one to them; one at a time.
+constexpr const char* kTests[] = {"--beams",   "--penalty-alpha", "--kernels",     "--profile",
+                                  "--explain", "--link",          "--json-schema", "--speculate"};
+
 class BenchCommand : public Command {
  public:
   BenchCommand()
@@ -74,17 +78,14 @@ class BenchCommand : public Command {
         .range(2, kMaxTopLogprobs)
         .needs(search)
         .advanced();
-    Option& kernels =
+    const Option& kernels =
         options.add("--kernels", &kernels_, "Time every kernel on its own instead of a model");
     options.add("--filter TEXT", &filter_, "Only kernel families whose name contains TEXT")
         .needs(kernels);
-    options.add("--profile", &profile_, "Show where the time of a step goes instead of tokens/s")
-        .excludes(kernels);
-    Option& explain =
-        options
-            .add("--explain", &explain_,
-                 "Show which kernels each step would run instead of timing; loads no weights")
-            .excludes(kernels);
+    options.add("--profile", &profile_, "Show where the time of a step goes instead of tokens/s");
+    const Option& explain =
+        options.add("--explain", &explain_,
+                    "Show which kernels each step would run instead of timing; loads no weights");
     options
         .add("--device-profile NAME", &device_profile_,
              "With --explain: the device to plan for, if it is not this machine's: h200, rtx-4090, "
@@ -94,14 +95,15 @@ class BenchCommand : public Command {
         .add("--link", &link_,
              "Time the link between two ranks instead, and say whether dividing the model pays; "
              "also under mpirun. With --devices, also what passing a step between ranks costs")
-        .excludes(kernels)
         .advanced();
     options
         .add("--json-schema FILE", &schema_,
              "Also time decoding with this JSON schema against decoding without it")
-        .check(check_file_name)
-        .excludes(kernels);
+        .check(check_file_name);
     model_.declare_speculation(options);
+    for (const char* test : kTests)
+      for (const char* other : kTests)
+        if (test != other) options.at(test).excludes(options.at(other));
     options.group("Output");
     add_json_option(options, &json_);
     model_.declare(options);
@@ -275,7 +277,7 @@ class BenchCommand : public Command {
       if (!grammar.ok()) return invalid(fmt::format("{}: {}", schema_, grammar.error().message));
       grammar_ = *grammar;
     }
-    if (speculates() && !profile_) bench_.prompt = 0;
+    if (speculates()) bench_.prompt = 0;
     HEARTH_TRY(check_tests());
     if (search_.searches()) bench_.prompt = 0;
     return {};

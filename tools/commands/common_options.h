@@ -25,9 +25,12 @@ inline Option& add_json_option(Options& options, bool* json) {
   return options.add("--json", json, "Print one JSON object");
 }
 
-// For Option::check(): a file name must not be empty, as from an unset shell variable.
+// For Option::check(): a value must not be empty, as from an unset shell variable.
 inline std::string check_file_name(const std::string& name) {
   return name.empty() ? "the file name is empty" : "";
+}
+inline std::string check_not_empty(const std::string& value) {
+  return value.empty() ? "the value is empty" : "";
 }
 
 }  // namespace hearth

@@ -59,6 +59,7 @@ void ModelOptionsGroup::declare_contrast(Options& options) {
           .add("--amateur MODEL", &session.amateur,
                "Contrastive decoding: prefer tokens that the model finds more likely than this "
                "smaller one does; it must have the same vocabulary")
+          .check(check_not_empty)
           .advanced();
   options
       .add("--cd-alpha A", &session.contrast.alpha,
@@ -100,6 +101,7 @@ void ModelOptionsGroup::declare_speculation(Options& options) {
            "With --speculate draft, tree or auto: the model that guesses; it must have the same "
            "vocabulary")
       .alias("--model-draft")
+      .check(check_not_empty)
       .advanced();
   draft_min_p_ = &options
                       .add("--draft-min-p P", &session.speculation.draft_min_p,
@@ -199,11 +201,13 @@ void SamplingOptionsGroup::declare(Options& options) {
       .range(-1e3, 1e3)
       .advanced();
   declare_seed(options);
-  options.add("--stop TEXT", &stop, "Stop before this text; may be given several times");
+  options.add("--stop TEXT", &stop, "Stop before this text; may be given several times")
+      .check(check_not_empty);
   options
       .add("--ban TEXT", &ban,
            "Keep this text out of the output, rewording what leads to it; may be given several "
            "times")
+      .check(check_not_empty)
       .advanced();
   samplers_.declare(options);
 }

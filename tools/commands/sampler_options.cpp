@@ -42,43 +42,56 @@ void SamplerOptionsGroup::declare(Options& options) {
          10000);
   number("--eta-cutoff N", set.eta_cutoff,
          "As --epsilon-cutoff, but lower where many tokens are likely", 0, 10000);
-  number("--xtc-probability P", set.xtc_probability,
-         "Probability of dropping all tokens above --xtc-threshold but the least likely of them", 0,
-         1);
+  const Option& xtc = number(
+      "--xtc-probability P", set.xtc_probability,
+      "Probability of dropping all tokens above --xtc-threshold but the least likely of them", 0,
+      1);
   number("--xtc-threshold P", set.xtc_threshold,
-         "Probability above which XTC drops tokens (default: 0.1); above 0.5 is off", 0, 1);
-  number("--dynatemp-range X", set.dynatemp_range,
-         "Vary the temperature by up to X around --temp, higher where many tokens are likely", 0,
-         1e6);
+         "Probability above which XTC drops tokens (default: 0.1); above 0.5 is off", 0, 1)
+      .needs(xtc);
+  const Option& dynamic = number(
+      "--dynatemp-range X", set.dynatemp_range,
+      "Vary the temperature by up to X around --temp, higher where many tokens are likely", 0, 1e6);
   number("--dynatemp-exp X", set.dynatemp_exponent,
-         "How the dynamic temperature grows with the entropy (default: 1)", 0.01, 100);
-  number("--smoothing-factor X", set.smoothing_factor,
-         "Bring likely tokens closer together and lower unlikely ones; 0 is off", 0, 100);
+         "How the dynamic temperature grows with the entropy (default: 1)", 0.01, 100)
+      .needs(dynamic);
+  const Option& smoothing =
+      number("--smoothing-factor X", set.smoothing_factor,
+             "Bring likely tokens closer together and lower unlikely ones; 0 is off", 0, 100);
   number("--smoothing-curve X", set.smoothing_curve,
-         "How steeply smoothing lowers unlikely tokens (default: 1)", 1, 3);
-  options
-      .add("--mirostat N", &set.mirostat,
-           "2 keeps the surprise of the text near --mirostat-ent and replaces all other samplers "
-           "that drop tokens; 0 is off")
-      .check([](const std::string& value) {
-        return value == "0" || value == "2" ? "" : "must be 0 or 2";
-      })
-      .advanced();
-  number("--mirostat-ent T", set.mirostat_tau, "Target surprise in bits (default: 5)", 0, 100);
-  number("--mirostat-lr R", set.mirostat_eta, "Mirostat's learning rate (default: 0.1)", 0, 10);
-  number("--dry-multiplier X", set.dry_multiplier,
-         "Strength of the penalty for continuing a repetition (DRY); 0 is off", 0, 100);
+         "How steeply smoothing lowers unlikely tokens (default: 1)", 1, 3)
+      .needs(smoothing);
+  const auto kind = [](const std::string& value) {
+    return value == "0" || value == "2" ? "" : "must be 0 or 2";
+  };
+  const Option& mirostat =
+      options
+          .add("--mirostat N", &set.mirostat,
+               "2 keeps the surprise of the text near --mirostat-ent and replaces all other "
+               "samplers that drop tokens; 0 is off")
+          .check(kind)
+          .advanced();
+  number("--mirostat-ent T", set.mirostat_tau, "Target surprise in bits (default: 5)", 0, 100)
+      .needs(mirostat);
+  number("--mirostat-lr R", set.mirostat_eta, "Mirostat's learning rate (default: 0.1)", 0, 10)
+      .needs(mirostat);
+  const Option& dry =
+      number("--dry-multiplier X", set.dry_multiplier,
+             "Strength of the penalty for continuing a repetition (DRY); 0 is off", 0, 100);
   number("--dry-base X", set.dry_base,
-         "Growth of the DRY penalty per repeated token (default: 1.75)", 1, 100);
+         "Growth of the DRY penalty per repeated token (default: 1.75)", 1, 100)
+      .needs(dry);
   options
       .add("--dry-allowed-length N", &set.dry_allowed_length,
            "Repeated tokens before DRY's penalty begins to grow (default: 2)")
       .range(1, 1e9)
+      .needs(dry)
       .advanced();
   options
       .add("--dry-penalty-last-n N", &set.dry_penalty_last_n,
            "Tokens in which DRY looks for repetitions (default: -1, all of them)")
       .range(-1, 1e9)
+      .needs(dry)
       .advanced();
   options
       .add("--samplers NAMES", &samplers_,

@@ -242,9 +242,9 @@ class ServeCommand : public Command {
                       "they are done",
                       kernels.ready));
     signals.wait();
-    log_line(fmt::format(
-        "finishing open requests, for at most {:g} s; press Ctrl-C again to quit now",
-        drain_seconds_));
+    log_line(
+        fmt::format("finishing open requests, for at most {:g} s; press Ctrl-C again to quit now",
+                    drain_seconds_));
     server->drain(drain_seconds_);
     if (std::string failure = session->engine().failure(); !failure.empty())
       return Error{ErrorKind::kDeviceLost, std::move(failure)};
