@@ -119,11 +119,24 @@ TEST(Bench, ProfileTellsWhereTheTimeGoes) {
   }
 }
 
+TEST(Bench, ComparesContrastiveDecodingWithItsModelsAlone) {
+  const auto json = hearth_json({"bench", "--amateur", kBenchModel, "-m", kBenchModel, "-n", "12",
+                                 "--batch", "1,2", "--reps", "1"});
+  ASSERT_EQ(json["results"].size(), 2u);
+  for (const auto& result : json["results"]) {
+    expect_bench_keys(result, {"batch", "tokens_per_s", "step_ms", "extra"});
+    for (const char* step : {"step_ms", "expert_step_ms", "amateur_step_ms"})
+      EXPECT_GT(result[step].get<double>(), 0) << step;
+  }
+}
+
 TEST(Bench, RunsOneOfTheOtherTestsAtATime) {
   EXPECT_THAT(hearth({"bench", "--profile", "--penalty-alpha", "0.6"}).err,
               HasSubstr("--penalty-alpha: cannot be combined with --profile"));
   EXPECT_THAT(hearth({"bench", "--beams", "2", "--speculate", "ngram"}).err,
               HasSubstr("--beams: cannot be combined with --speculate"));
+  EXPECT_THAT(hearth({"bench", "--amateur", kBenchModel, "--devices", "0,0"}).err,
+              HasSubstr("on several ranks, hearth bench times only prompts and decoding"));
 }
 
 }  // namespace

@@ -14,6 +14,7 @@
 #include "runtime/pipeline_cache.h"
 #include "tools/bench/bench_report.h"
 #include "tools/bench/constrained_bench.h"
+#include "tools/bench/contrast_bench.h"
 #include "tools/bench/explain.h"
 #include "tools/bench/link_bench.h"
 #include "tools/bench/model_bench.h"
@@ -33,8 +34,9 @@ constexpr uint32_t kMostTokens = 4000;  // the engine keeps records of its last 
 constexpr uint32_t kMostContext = 1u << 24;
 
 // What replaces the usual tests, or adds one to them; one at a time.
-constexpr const char* kTests[] = {"--beams",   "--penalty-alpha", "--kernels",     "--profile",
-                                  "--explain", "--link",          "--json-schema", "--speculate"};
+constexpr const char* kTests[] = {"--beams",   "--penalty-alpha", "--amateur",
+                                  "--kernels", "--profile",       "--explain",
+                                  "--link",    "--json-schema",   "--speculate"};
 
 class BenchCommand : public Command {
  public:
@@ -101,6 +103,11 @@ class BenchCommand : public Command {
              "Also time decoding with this JSON schema against decoding without it")
         .check(check_file_name);
     model_.declare_speculation(options);
+    model_.declare_contrast(options);
+    options.at("--amateur")
+        .help(
+            "Instead of the other tests, compare contrastive decoding with this smaller model "
+            "with decoding by each of the two alone");
     for (const char* test : kTests)
       for (const char* other : kTests)
         if (test != other) options.at(test).excludes(options.at(other));
@@ -121,9 +128,9 @@ class BenchCommand : public Command {
     if (link_ && !several) return run_link();
     if (several || started_by_mpirun()) return run_ranks();
     BenchReport report(json_);
-    return kernels_   ? time_kernels(model_.session.device, filter_, report)
-           : explain_ ? explain_model(report)
-                      : run_model(report);
+    if (kernels_) return time_kernels(model_.session.device, filter_, report);
+    if (explain_) return explain_model(report);
+    return model_.session.amateur.empty() ? run_model(report) : compare_contrast(report);
   }
 
  private:
@@ -139,7 +146,7 @@ class BenchCommand : public Command {
 
   bool times_other_things() const {
     return kernels_ || profile_ || explain_ || beams_ > 0 || search_.searches() ||
-           !schema_.empty() || speculates();
+           !model_.session.amateur.empty() || !schema_.empty() || speculates();
   }
 
   // The prompt and decode tests that suit the model. The default prompt is too long for some.
@@ -263,6 +270,42 @@ class BenchCommand : public Command {
     HEARTH_TRY(run_tests(tests, ceilings));
     report.end(profile_ ? "profiles" : "results");
     return {};
+  }
+
+  Status compare_contrast(BenchReport& report) {
+    bench_.prompt = 0;
+    if (bench_.tokens == 0) bench_.batches.clear();
+    HEARTH_TRY(check_tests());
+    model_.session.max_sequences = 1;
+    model_.session = bench_session_options(model_.session, bench_);
+    const std::string amateur = model_.session.amateur;
+    HEARTH_ASSIGN(const auto together, time_alone_or_with(model_.model, amateur, report));
+    HEARTH_ASSIGN(const auto of_expert, time_alone_or_with(model_.model, "", report));
+    HEARTH_ASSIGN(const auto of_amateur, time_alone_or_with(amateur, "", report));
+    if (!json_) print_contrast_header();
+    for (size_t i = 0; i < together.size(); ++i)
+      report.add(ContrastTime{.batch = bench_.batches[i],
+                              .expert = of_expert[i],
+                              .amateur = of_amateur[i],
+                              .contrastive = together[i]});
+    report.end("results");
+    return {};
+  }
+
+  // In a session of its own.
+  Result<std::vector<DecodeWindow>> time_alone_or_with(const std::string& model,
+                                                       const std::string& amateur,
+                                                       const BenchReport& report) const {
+    ModelOptionsGroup options = model_;
+    options.model = model;
+    options.session.amateur = amateur;
+    HEARTH_ASSIGN(const auto session, options.open());
+    HEARTH_TRY(check_room(*session));
+    Progress progress = report.progress();
+    return time_streams(*session, bench_, [&](uint32_t run, uint32_t runs) {
+      progress.update(run, runs,
+                      session->file().name() + (amateur.empty() ? "" : " with its amateur"));
+    });
   }
 
   // Drops the prompt and decode tests that are not to be run, because others replace them.

@@ -1,0 +1,35 @@
+// Times contrastive decoding against each of its two models alone. A step of it computes a step of
+// both, so it should take as long as the two together.
+#pragma once
+
+#include <cstdint>
+#include <nlohmann/json_fwd.hpp>
+#include <vector>
+
+#include "engine/session.h"
+#include "runtime/result.h"
+#include "tools/bench/decode_window.h"
+#include "tools/bench/model_bench.h"
+
+namespace hearth {
+
+struct ContrastTime {
+  uint32_t batch = 1;
+  DecodeWindow expert, amateur, contrastive;
+
+  // What a step costs beyond the amateur's, as a share of the expert's.
+  double extra() const {
+    return (contrastive.step_ms() - amateur.step_ms()) / expert.step_ms() - 1;
+  }
+};
+
+// Greedy streams of a session, with its amateur if it has one: a window for each of the batch
+// sizes. REQUIRES: the session was opened with bench_session_options().
+Result<std::vector<DecodeWindow>> time_streams(Session& session, const ModelBenchOptions& bench,
+                                               const ModelBench::OnRun& on_run);
+
+nlohmann::json to_json(const ContrastTime& time);
+void print_contrast_header();
+void print(const ContrastTime& time);
+
+}  // namespace hearth
