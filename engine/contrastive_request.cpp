@@ -25,7 +25,8 @@ Result<SamplingOptions> contrastive_sampling(const GenerationRequest& request,
     return conflict("log-probabilities or embeddings of the prompt");
   if (contrast ? request.contrast_beta.value_or(contrast->beta) != 0
                : request.contrast_beta.value_or(0) != 0 || request.contrast_alpha.has_value())
-    return conflict("contrastive decoding");
+    return invalid(
+        "contrastive search and contrastive decoding cannot be combined; set cd_beta to 0");
   // Filters have no effect at temperature 0.
   SamplingOptions sampling = request.sampling;
   sampling.temperature = 0;

@@ -44,7 +44,7 @@ Status complete_guidance(GenerationRequest& request,
       contrast ? request.contrast_beta.value_or(contrast->beta) != 0
                : request.contrast_beta.value_or(0) != 0 || request.contrast_alpha.has_value();
   if (contrasts)
-    return invalid("guidance and contrastive decoding cannot be combined; set its beta to 0");
+    return invalid("guidance and contrastive decoding cannot be combined; set cd_beta to 0");
   // As transformers does.
   if (guidance.negative_prompt.empty()) guidance.negative_prompt = {request.prompt.back()};
   return {};

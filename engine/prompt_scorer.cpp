@@ -60,6 +60,7 @@ Result<std::vector<float>> score_ids(Engine& engine, std::span<const TokenId> id
     const size_t begin = firsts[i] + (bos ? 0 : 1);
     for (size_t j = 0; j < logprobs.size(); ++j)
       if (begin + j >= known) scores[begin + j] = logprobs[j].logprob;
+    if (until.scored) until.scored(i + 1, streams.size());
   }
   return scores;
 }

@@ -6,6 +6,7 @@
 #include <atomic>
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -18,10 +19,12 @@
 
 namespace hearth {
 
-// When to give up waiting, with ErrorKind::kBusy.
+// When to give up waiting, with ErrorKind::kBusy, and who is told how far it is.
 struct ScoreUntil {
   std::chrono::steady_clock::time_point deadline = std::chrono::steady_clock::time_point::max();
   const std::atomic<bool>* cancelled = nullptr;
+  // Called after each part of a long text.
+  std::function<void(std::size_t done, std::size_t parts)> scored = {};
 };
 
 struct ScoredText {

@@ -61,7 +61,8 @@ AddResult check_request(const SchedulerLimits& limits, const NewRequest& request
                                          std::to_string(limits.max_sequences));
   if (request.candidates > 0 && limits.max_proposed == 0)
     return refuse(Refusal::kInvalid,
-                  "contrastive search needs more logits per step than one for each sequence");
+                  "contrastive search needs steps with room for several candidates per sequence; "
+                  "the limit of tokens per step is too low");
   if (!request.shadow_prompt.empty()) return check_shadow(limits, request);
   const std::uint64_t needed =
       std::uint64_t{blocks_for(static_cast<std::uint32_t>(tokens) - 1)} * request.seats +

@@ -82,6 +82,7 @@ TEST(AnthropicRequest, RefusesByName) {
   };
   const std::pair<std::string, std::string> cases[] = {
       {R"({"messages":[{"role":"user","content":"Hi"}]})", "max_tokens"},
+      {R"({"max_tokens":-1,"messages":[{"role":"user","content":"Hi"}]})", "max_tokens"},
       {R"({"max_tokens":5})", "messages"},
       {R"({"max_tokens":5,"messages":[{"role":"system","content":"x"}]})", "messages[0].role"},
       {R"({"max_tokens":5,"messages":[{"role":"user","content":"x"},

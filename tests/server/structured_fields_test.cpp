@@ -62,6 +62,9 @@ TEST(StructuredFields, EmptyConstraintsOfStructuredOutputsAreNotDropped) {
     EXPECT_EQ(compile_structured(output).ok(), schema == std::string("{}") || *schema == 't');
   }
   EXPECT_EQ(read(R"("structured_outputs":{"grammar":""})").kind, Kind::kGrammar);
+  const StructuredOutput nothing = read(R"("json_schema":false)");
+  EXPECT_EQ(nothing.kind, Kind::kJsonSchema);
+  EXPECT_FALSE(compile_structured(nothing).ok()) << "no text is allowed";
 }
 
 // The order of properties is part of what a schema says here; JSON libraries forget it.
@@ -98,6 +101,7 @@ TEST(StructuredFields, WrongFieldsAreRefusedByName) {
       {R"("structured_outputs":{"choice":["a",1]})", "structured_outputs.choice"},
       {R"("structured_outputs":{"structural_tag":"a"})", "structured_outputs.structural_tag"},
       {R"("grammar":["a"])", "grammar"},
+      {R"("grammar":false)", "grammar"},
       {R"("json_schema":"a")", "json_schema"},
       // Contradictions.
       {R"("grammar":"root ::= \"a\"","json_schema":{"type":"object"})", "json_schema"},

@@ -17,6 +17,7 @@
 #include "tools/commands/common_options.h"
 #include "tools/commands/model_options.h"
 #include "tools/count_of.h"
+#include "tools/progress.h"
 #include "tools/read_text.h"
 
 namespace hearth {
@@ -177,7 +178,10 @@ class CompressCommand : public Command {
     std::vector<PromptText> texts{
         {std::move(text), question.empty() ? PromptQuestion::kAtEnd : PromptQuestion::kNone}};
     if (!question.empty()) texts.push_back({question, PromptQuestion::kAll});
-    return compress_prompt(session.engine(), *session.tokenizer(), texts, options);
+    Progress progress("reading the text", ProgressOutput::standard_error(json_));
+    const auto scored = [&](size_t done, size_t all) { progress.update(done, all); };
+    return compress_prompt(session.engine(), *session.tokenizer(), texts, options,
+                           {.scored = scored});
   }
 
   // Replaces the text by a summary of it, and the ratio by what is left to do to it.
@@ -215,7 +219,8 @@ class CompressCommand : public Command {
     if (answer.end.reason == FinishReason::kLength)
       return invalid(
           fmt::format("the JSON that the model writes for {} is longer than the text's {}; give "
-                      "its strings and arrays maximum lengths",
+                      "its strings and arrays maximum lengths, and set \"additionalProperties\" to "
+                      "false",
                       schema_, count_of(tokens, "token")));
     report(fmt::format("extracted {} from {}", count_of(answer.end.generated_tokens, "token"),
                        tokens));

@@ -33,6 +33,7 @@ struct ModelOptionsGroup {
   // As given on the command line. With --swap, preempted sequences are swapped out unless the
   // command has called take_policy().
   SessionOptions session_options() const;
+  bool wants_swap() const;  // --swap was given, and is not 0
   // For commands with --policy. before_switches() is the named policy as --swap changes it;
   // take_policy() sets the final one, and reserves host memory if it swaps and --swap gave none.
   Policy before_switches(Policy policy) const;
@@ -46,7 +47,6 @@ struct ModelOptionsGroup {
   Result<std::unique_ptr<Session>> open(std::unique_ptr<ModelFile> file) const;
 
  private:
-  bool wants_swap() const;
   // Connects to the ranks of other processes, if there are any.
   Status add_ranks(SessionOptions& options) const;
 

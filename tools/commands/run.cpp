@@ -111,10 +111,13 @@ class RunCommand : public Command {
       show("\n");
       log_line(speed_line(end));
     }
-    if (grammar != nullptr && end.reason == FinishReason::kLength)
-      log_line(tokens_ > 0 && end.generated_tokens >= tokens_
-                   ? fmt::format("the text is not complete: -n {} cut it off", tokens_)
-                   : std::string("the text is not complete: the context is full"));
+    if (end.reason == FinishReason::kLength) {
+      const bool enough = tokens_ > 0 && end.generated_tokens >= tokens_;
+      if (!enough)
+        log_line("the text is not complete: the context is full");
+      else if (grammar != nullptr)
+        log_line(fmt::format("the text is not complete: -n {} cut it off", tokens_));
+    }
     if (stats_)
       for (const std::string& line : describe(output_stats(sampled, sampled_logprobs)))
         log_line(line);

@@ -192,6 +192,8 @@ class ServeCommand : public Command {
     std::string label;
     HEARTH_ASSIGN(const Policy policy,
                   switches_.apply(model_.before_switches(*named_policy(policy_name_)), label));
+    if (model_.wants_swap() && policy.preemption != Preemption::kSwap)
+      return invalid("--swap is for --preemption swap, which was set to recompute");
     model_.take_policy(policy);
     if (model_.is_other_rank()) return model_.run_rank();
     model_.session.rank_lost = end_soon;

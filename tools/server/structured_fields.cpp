@@ -22,10 +22,9 @@ using Path = std::initializer_list<std::string_view>;
 
 constexpr size_t kMostWordShown = 64;  // bytes of a client's word in a message
 
-// Null, false, "", [] and {} ask for nothing in llama.cpp's fields.
+// Null, "", [] and {} ask for nothing in llama.cpp's fields. (As a schema, false allows nothing.)
 bool says_nothing(const json& value) {
-  return value.is_null() || (value.is_boolean() && !value.get<bool>()) ||
-         (value.is_string() && value.get_ref<const std::string&>().empty()) ||
+  return value.is_null() || (value.is_string() && value.get_ref<const std::string&>().empty()) ||
          (value.is_structured() && value.empty());
 }
 

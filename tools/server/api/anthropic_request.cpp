@@ -208,6 +208,10 @@ std::variant<ordered_json, ApiError> parse_anthropic_request(AnthropicCall call,
   if (auto error = pass_fields(kAnthropicRules, body, chat)) return *error;
   if (call == AnthropicCall::kCreate && given_field(body, "max_tokens") == nullptr)
     return field_error("max_tokens", "is required");
+  // -1 has a meaning in other APIs.
+  if (const ordered_json* most = given_field(body, "max_tokens");
+      most != nullptr && most->is_number() && most->get<double>() < 1)
+    return field_error("max_tokens", "must be at least 1");
   ordered_json messages = ordered_json::array();
   if (const ordered_json* system = given_field(body, "system")) {
     std::string instructions;
