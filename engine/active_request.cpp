@@ -244,6 +244,10 @@ params::SamplingRow ActiveRequest::sampling_row(uint32_t slot, uint32_t position
   return row;
 }
 
+bool ActiveRequest::bans_next() const {
+  return bans_ != nullptr && !bans_->bans_at(generated_tokens()).empty();
+}
+
 std::vector<LogitBias> ActiveRequest::next_biases() const {
   std::vector<LogitBias> biases = request_.biases;
   if (bans_ == nullptr) return biases;

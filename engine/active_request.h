@@ -129,6 +129,10 @@ class ActiveRequest {
 
   // The biases for the request's next draw: its own, and what banned strings forbid at this place.
   std::vector<LogitBias> next_biases() const;
+  // Its slot has been written, with next_biases().
+  void slot_written() { slot_has_bans_ = bans_next(); }
+  // The biases in its slot are for one draw only.
+  bool slot_has_bans() const { return slot_has_bans_; }
 
   // The request ends when the step that it was just admitted to is done; kNone: it does not.
   void end_after_step(FinishReason reason) { early_end_ = reason; }
@@ -168,6 +172,7 @@ class ActiveRequest {
   double since_submission(EngineClock::time_point now) const {
     return std::chrono::duration<double>(now - submitted_).count();
   }
+  bool bans_next() const;  // banned strings forbid a token at this place
   void deliver(GeneratedToken token, EngineClock::time_point now);
   void deliver_or_hold(GeneratedToken token, EngineClock::time_point now);
 
@@ -182,7 +187,7 @@ class ActiveRequest {
   std::optional<Detokenizer> detokenizer_;
   StopStrings stop_;
   std::unique_ptr<BanGuard> bans_;  // null: no banned strings
-  bool takes_back_ = false;
+  bool takes_back_ = false, slot_has_bans_ = false;
   GenerationTimes times_;
   std::optional<double> token_gap_;
   SpeculationOptions speculation_options_;

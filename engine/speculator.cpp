@@ -134,7 +134,7 @@ void Speculator::propose_by_cost(std::span<ActiveRequest* const> requests) {
   for (ActiveRequest* request : requests) {
     ProposalChance chance;
     if (Speculation* speculation = request->speculation()) {
-      chance.acceptance = speculation->acceptance(rates_);
+      chance.acceptance = speculation->acceptance(rates_, links_.drafter != nullptr);
       chance.most = std::min(most, room(*request));
       chance.drafted = speculation->drafts();
     }

@@ -232,7 +232,7 @@ void StepLoop::prepare_next(ActiveRequest& request, const SampledMember& member)
     continuing_.push_back(&request);
   if (request.takes_back())
     take_back(request);
-  else if (request.has_banned_strings() && member.awaits_host)
+  else if (request.slot_has_bans() && member.awaits_host)
     settle_bans(request);
 }
 

@@ -116,7 +116,7 @@ class StepLoop {
   // Slots; in step_loop_slots.cpp.
   Status prepare_slots(const BatchPlan& plan, EngineClock::time_point now);
   void count_prefix_hits(const BatchPlan& plan);
-  Status write_slot(uint32_t slot, const ActiveRequest& request);
+  Status write_slot(uint32_t slot, ActiveRequest& request);
   void rewrite_slot(ActiveRequest& request);
   // Beam search; in step_loop_beams.cpp.
   void take_beam(ActiveRequest& request, const SampledMember& member, const StepOutcome& outcome,

@@ -50,7 +50,8 @@ void StepLoop::count_prefix_hits(const BatchPlan& plan) {
 
 // Writes the token history and the logit biases of a newly admitted request into its slot, where
 // sampling finds them.
-Status StepLoop::write_slot(uint32_t slot, const ActiveRequest& request) {
+Status StepLoop::write_slot(uint32_t slot, ActiveRequest& request) {
+  request.slot_written();
   if (request.uses_history()) {
     const std::span<const TokenId> tokens(request.tokens());
     HEARTH_TRY(links_.executor.set_history(

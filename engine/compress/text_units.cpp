@@ -1,6 +1,7 @@
 #include "engine/compress/text_units.h"
 
 #include <algorithm>
+#include <optional>
 #include <string>
 
 namespace hearth {
@@ -76,8 +77,8 @@ size_t skip_spaces(std::string_view text, size_t at) {
 // The same, but not the indentation of the line that follows.
 size_t skip_gap(std::string_view text, size_t at) {
   const size_t end = skip_spaces(text, at);
-  const size_t line = text.substr(0, end).rfind('\n');
-  return line == std::string_view::npos || line < at ? end : line + 1;
+  const size_t line = text.substr(at, end - at).rfind('\n');
+  return line == std::string_view::npos ? end : at + line + 1;
 }
 
 // Where the sentence that begins at `at` ends, with the white space after it. It does not go beyond
@@ -91,7 +92,10 @@ size_t sentence_end(std::string_view text, size_t at) {
     size_t end = i + 1;
     while (end < text.size() && std::string_view(".!?\"')]").find(text[end]) != std::string::npos)
       ++end;
-    if (end < text.size() && !is_space(text[end])) continue;  // 3.14, example.org
+    if (end < text.size() && !is_space(text[end])) {  // 3.14, example.org
+      i = end - 1;
+      continue;
+    }
     if (text[i] == '.' && ends_with_abbreviation(text.substr(at, i - at))) continue;
     return skip_gap(text, end);
   }
@@ -168,21 +172,49 @@ void divide_into_phrases(std::string_view text, const TextUnit& sentence,
   cut(sentence.end);
 }
 
+// Whether words of a sentence have digits, asked from left to right.
+class DigitWords {
+ public:
+  DigitWords(std::string_view text, const TextUnit& sentence)
+      : text_(text.substr(0, sentence.end)), at_(sentence.begin), word_(sentence.begin) {}
+
+  // Whether any of the words that this part of the sentence has, or has a piece of, has a digit.
+  // REQUIRES: the part begins where the last one ended.
+  bool in(size_t begin, size_t end) {
+    for (; at_ < begin || (at_ < text_.size() && is_space(text_[at_])); ++at_)
+      if (is_space(text_[at_])) word_ = at_ + 1;
+    if (at_ >= end) return false;  // only spaces
+    read_to(end);
+    while (!is_space(text_[read_ - 1]) && read_ < text_.size() && !is_space(text_[read_]))
+      read_to(read_ + 1);
+    return last_digit_ && *last_digit_ >= word_;
+  }
+
+ private:
+  void read_to(size_t end) {
+    read_ = std::max(read_, word_);
+    for (; read_ < end; ++read_)
+      if (is_digit(text_[read_])) last_digit_ = read_;
+  }
+
+  const std::string_view text_;
+  size_t at_, word_;  // the first character that is no space from the part on, and its word
+  size_t read_ = 0;   // up to here digits were looked for
+  std::optional<size_t> last_digit_;
+};
+
 // Words, not tokens, have digits: 12 and 34 of 1234 belong together.
 void divide_into_tokens(std::string_view text, const TextUnit& sentence,
                         std::span<const size_t> tokens, std::vector<TextUnit>& units) {
   const auto first = std::ranges::upper_bound(tokens, sentence.begin);
   const auto last = std::ranges::lower_bound(tokens, sentence.end);
+  DigitWords digits(text, sentence);
   size_t begin = sentence.begin;
   const auto add = [&](size_t end) {
-    size_t word_begin = skip_spaces(text, begin), word_end = end;
-    while (word_begin > sentence.begin && !is_space(text[word_begin - 1])) --word_begin;
-    while (word_end < sentence.end && !is_space(text[word_end - 1]) && !is_space(text[word_end]))
-      ++word_end;
-    const bool number =
-        word_begin < word_end && has_digit(text.substr(word_begin, word_end - word_begin));
-    units.push_back(
-        {.begin = begin, .end = end, .must_stay = number, .sentence = sentence.sentence});
+    units.push_back({.begin = begin,
+                     .end = end,
+                     .must_stay = digits.in(begin, end),
+                     .sentence = sentence.sentence});
     begin = end;
   };
   for (auto token = first; token < last; ++token) add(*token);

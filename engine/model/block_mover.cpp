@@ -66,8 +66,8 @@ Result<std::unique_ptr<BlockMover>> BlockMover::create(Device& device, PipelineS
 Status BlockMover::move(std::span<const BlockMove> pairs) {
   Queue& queue = device_.compute();
   while (!pairs.empty()) {
-    // Copies are rare, so waiting for the last ones before overwriting their list is cheaper than a
-    // second list.
+    // Nearly always over by now. Only a step with more than kPairs copies waits here for the step
+    // before it.
     HEARTH_TRY(finish_last());
     const size_t count = std::min(pairs.size(), kPairs);
     const std::span<params::CopyPair> list = pairs_.view<params::CopyPair>();

@@ -2,6 +2,7 @@
 // from step to step, so that planning a decode step allocates nothing.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -64,9 +65,11 @@ struct BlockMove {
   BlockId from = 0, to = 0;
 };
 
-// How many of the first moves within a memory may be made at the same time: none of them writes
-// what another reads or writes.
+// How many of the first moves within a memory, at most 64, may be made at the same time: none of
+// them writes what another reads or writes.
 inline std::size_t independent_moves(std::span<const BlockMove> moves) {
+  // Compares every move with every other.
+  moves = moves.first(std::min<std::size_t>(moves.size(), 64));
   for (std::size_t i = 1; i < moves.size(); ++i)
     for (const BlockMove& before : moves.first(i))
       if (moves[i].from == before.to || moves[i].to == before.from || moves[i].to == before.to)

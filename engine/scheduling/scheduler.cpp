@@ -128,17 +128,14 @@ void Scheduler::truncate(RequestId id, std::uint32_t count) {
     sequence->state = SequenceState::kWaiting;
     queue_.insert(*sequence);
   }
-  // Forks that still wait for this request no longer share what it took back.
-  for (std::uint32_t i = 0; i < queue_.size(); ++i)
-    if (queue_[i].fork_tokens > count && queue_[i].parent == id) queue_[i].fork_tokens = count;
+  limit_waiting_forks(id, count);
 }
 
-void Scheduler::sample_again(RequestId id) {
-  Sequence* sequence = find(id);
-  if (sequence == nullptr) return;
-  if (sequence->shadow != nullptr) sample_again(sequence->shadow->id);
-  sequence->sample_again();
-  trim_blocks(*sequence, true);
+// Forks that still wait for this request share no more than its first `tokens`, because the others
+// are about to change.
+void Scheduler::limit_waiting_forks(RequestId id, std::uint32_t tokens) {
+  for (std::uint32_t i = 0; i < queue_.size(); ++i)
+    if (queue_[i].parent == id) queue_[i].fork_tokens = std::min(queue_[i].fork_tokens, tokens);
 }
 
 void Scheduler::force(RequestId id, std::span<const TokenId> tokens) {
@@ -166,7 +163,7 @@ void Scheduler::finish(RequestId id) {
   if (sequence.shadow != nullptr) finish(sequence.shadow->id);
   switch (sequence.state) {
     case SequenceState::kWaiting:
-      if (!sequence.preempted) --new_waiting_;
+      if (sequence.is_new()) --new_waiting_;
       queue_.erase(sequence);
       break;
     case SequenceState::kSwapped:

@@ -70,7 +70,6 @@ class Scheduler {
   void commit(RequestId id, std::uint32_t count);
   void commit_path(RequestId id, std::span<const std::uint32_t> path);
   void truncate(RequestId id, std::uint32_t count);
-  void sample_again(RequestId id);
   // Appends final tokens that no step sampled, as many as leave room for one that a step samples.
   void force(RequestId id, std::span<const TokenId> tokens);
   // Whether each of the request's steps is judged by the host before the next one. Requests with
@@ -153,6 +152,7 @@ class Scheduler {
   void begin_step();
   void drop_stale_cache(Sequence& sequence);
   void limit_logit_rows(Sequence& sequence);
+  void limit_waiting_forks(RequestId id, std::uint32_t tokens);
   void plan_mixed();
   void plan_one_phase();
   void plan_phase(Phase phase);

@@ -20,7 +20,6 @@ constexpr std::size_t kRunningPerHeadroomBlock = 4;
 // is, are skipped.
 void Scheduler::admit(Phase phase) {
   const bool by_request = policy_.admission == Admission::kRequest;
-  const bool padded = policy_.layout == Layout::kPadded;
   const bool forming = by_request && batch_live_ == 0;
   if (short_of_blocks_ || queue_.empty()) return;
   if (by_request && !forming && batch_live_ == running_.size()) return;
@@ -39,8 +38,12 @@ void Scheduler::admit(Phase phase) {
       // A batch of request admission is formed at once, even if its first step cannot take it all.
       if (taken >= most || (left == 0 && !by_request)) break;
       bool may_run = !by_request || forming || sequence.batch == batch_;
-      for (std::uint32_t i = 0; i < members; ++i) may_run &= admissible(queue_[index + i]);
-      if (!may_run) {
+      bool any_ready = false;
+      for (std::uint32_t i = 0; i < members; ++i) {
+        may_run &= admissible(queue_[index + i]);
+        any_ready |= queue_[index + i].ready();
+      }
+      if (!may_run || !any_ready) {
         index += members;
         continue;
       }
@@ -90,6 +93,7 @@ void Scheduler::join_batch(Sequence& sequence) {
 
 // Gives a request that was just admitted its part of the step.
 void Scheduler::plan_admitted(Sequence& sequence, std::uint32_t& left) {
+  if (!sequence.ready()) return;
   if (policy_.layout == Layout::kPadded) {
     // The chunk size is known only when all are admitted: see equalize_chunks().
     sequence.planned = std::min(left, 1u);
@@ -147,9 +151,11 @@ bool Scheduler::waits_for_batch_to_fill() {
   return true;
 }
 
-// Whether the request could run now, given room.
+// Whether the request could run now, given room. A member of a group that has sampled already comes
+// along with the others, whose samples the host waits for.
 bool Scheduler::admissible(const Sequence& sequence) const {
-  if (sequence.pending() || !sequence.ready()) return false;
+  if (sequence.pending()) return false;
+  if (!sequence.ready()) return sequence.group != 0 && sequence.awaiting();
   if (sequence.fork_tokens == 0 || policy_.admission == Admission::kRequest ||
       policy_.kv == KvAllocation::kNone)
     return true;
@@ -209,7 +215,7 @@ void Scheduler::start(Sequence& sequence, const Start& start) {
   if (sequence.state == SequenceState::kSwapped) {
     swap_in(sequence);
   } else {
-    if (!sequence.preempted) --new_waiting_;
+    if (sequence.is_new()) --new_waiting_;
     sequence.set_computed(start.computed);
     sequence.remembered = start.hit_blocks;
     for (std::uint32_t i = 0; i < blocks_for(start.computed); ++i) {

@@ -83,7 +83,7 @@ std::optional<std::string> Scheduler::check_sequences() const {
         break;
       case SequenceState::kWaiting:
         ++waiting;
-        new_waiting += sequence.preempted ? 0 : 1;
+        new_waiting += sequence.is_new() ? 1 : 0;
         if (!sequence.blocks.empty() || !sequence.host_blocks.empty() || sequence.computed() != 0)
           return about(id, "waits and has blocks");
         break;

@@ -19,12 +19,9 @@ SchedulerCounts Scheduler::counts() const {
   counts.ending = static_cast<std::uint32_t>(sequences_.size()) - counts.running - queue_.size();
   for (const Sequence* sequence : running_) {
     const std::uint32_t held = static_cast<std::uint32_t>(sequence->blocks.size());
-    std::uint64_t filled = 0;
-    for (std::uint32_t block = 0; block < sequence->filled_blocks(); ++block)
-      filled += sequence->filled_places(block);
     counts.blocks_reserved += held - sequence->filled_blocks();
     counts.kv_tokens += sequence->computed();
-    counts.wasted_tokens += std::uint64_t{held} * kTokensPerBlock - filled;
+    counts.wasted_tokens += std::uint64_t{held} * kTokensPerBlock - sequence->filled_places();
   }
   return counts;
 }

@@ -65,6 +65,8 @@ struct Sequence : TokenLedger {
   std::uint64_t sampled_step = 0;    // the last step that sampled for it
   std::uint32_t planned = 0;         // tokens in the step being planned
 
+  // Whether it takes a place in the queue of new requests while it waits; a shadow takes none.
+  bool is_new() const { return !preempted && followed == nullptr; }
   // Whether a step may compute tokens of it now. A sequence that the host judges has no pending
   // tokens, except for one when it has just become such a sequence.
   bool ready() const { return !awaiting() && !(with_host && pending()) && !full(); }
@@ -97,10 +99,15 @@ struct Sequence : TokenLedger {
   }
   // Whether candidates have been computed that are not judged yet; each has a block of its own.
   bool holds_candidates() const { return has_candidates() && computed() > committed(); }
-  // Blocks with something in them, and the filled places of one of its blocks.
+  // Blocks with something in them, and the filled places of all its blocks and of one.
   std::uint32_t filled_blocks() const {
     return holds_candidates() ? committed() / kTokensPerBlock + (computed() - committed())
                               : blocks_for(computed());
+  }
+  std::uint64_t filled_places() const {
+    if (!holds_candidates()) return computed();
+    const std::uint32_t whole = committed() / kTokensPerBlock * kTokensPerBlock;
+    return whole + std::uint64_t{computed() - committed()} * (committed() % kTokensPerBlock + 1);
   }
   std::uint32_t filled_places(std::uint32_t block) const {
     if (block >= filled_blocks()) return 0;

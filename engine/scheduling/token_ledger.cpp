@@ -120,12 +120,6 @@ void TokenLedger::append(TokenId token) {
   extend_hashes();
 }
 
-void TokenLedger::sample_again() {
-  assert(awaiting_ && proposed_ == 0);
-  awaiting_ = false;
-  computed_ = std::min(computed_, committed_ - 1);
-}
-
 void TokenLedger::sample(bool with_host) {
   assert(computed_ == length() && !full());
   assert(with_host || proposed_ == 0);

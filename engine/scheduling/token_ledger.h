@@ -10,7 +10,7 @@
 //                  yet: it is `pending`, and the next step reads it on the device.
 //   with the host  The step's outcome must be known before the sequence is planned again: it has
 //                  proposals to be judged, or a grammar to be asked. It is `awaiting()` until
-//                  append(), sample_again() or propose_candidates().
+//                  append() or propose_candidates().
 //
 // Plain data of the scheduler. Nothing here allocates after the constructor.
 #pragma once
@@ -78,9 +78,6 @@ class TokenLedger {
   // Adds a sampled token: the pending one, or the outcome that the sequence is awaiting.
   // REQUIRES: pending(), or awaiting() without proposals.
   void append(TokenId token);
-  // The outcome is not to be used: the newest committed token is computed again, and sampled from.
-  // REQUIRES: awaiting() without proposals.
-  void sample_again();
 
   // For the scheduler: a planned step computes the next `tokens`, or what is in the cache changed.
   void compute(std::uint32_t tokens) { computed_ += tokens; }

@@ -152,6 +152,21 @@ TEST_F(EngineBansTest, HoldUnderEveryPolicyWithFewBlocks) {
     }
 }
 
+// With DRY every token waits for the host, but only bans change what a slot holds.
+TEST_F(EngineBansTest, SlotsAreWrittenAgainOnlyAfterABan) {
+  StandInEngine one = engine(kRoomy);
+  GenerationRequest request{.prompt = {1, 2, 3}, .max_tokens = 40, .ignore_end = true};
+  request.banned_strings = {"a text that nobody writes"};
+  request.biases = {{.token = 5, .bias = 1}};
+  request.sampling.dry_multiplier = 0.8f;
+  auto stream = one->submit(request);
+  ASSERT_TRUE(stream.ok()) << stream.error().message;
+  while (stream->next()) {
+  }
+  EXPECT_EQ(stream->end().generated_tokens, 40u) << stream->end().message;
+  EXPECT_EQ(one.executor().bias_writes, 1u);
+}
+
 TEST_F(EngineBansTest, AreOnlyTheStringsThemselves) {
   const std::string text = "One day, the cat sat on the mat and was happy.";
   const std::vector<TokenId> script = ids_of(text);

@@ -47,7 +47,7 @@ class StandInExecutor final : public StepExecutor {
     std::atomic<ErrorKind> kind{ErrorKind::kDeviceLost};
   } faults;
   std::atomic<std::chrono::microseconds> delay{std::chrono::microseconds(0)};  // per step
-  std::atomic<uint64_t> steps{0}, moves{0}, fork_calls{0}, swaps{0}, rows{0};
+  std::atomic<uint64_t> steps{0}, moves{0}, fork_calls{0}, swaps{0}, rows{0}, bias_writes{0};
   std::atomic<uint64_t> padding_rows{0},
       seeing_padding_rows{0};  // the latter are those that see keys
 
@@ -136,6 +136,7 @@ class StandInExecutor final : public StepExecutor {
     if (faults.slot.should_fail()) break_down();
     if (broken_) return take_error("the stand-in could not set a slot");
     biases_.at(slot).assign(biases.begin(), biases.end());
+    ++bias_writes;
     return {};
   }
   Status reserve_hidden(uint32_t slot, uint32_t tokens) override {

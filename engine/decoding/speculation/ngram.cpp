@@ -31,15 +31,6 @@ void NgramProposer::append(std::span<const std::uint32_t> tokens) {
   }
 }
 
-void NgramProposer::truncate(std::uint32_t count) {
-  // Each place is the latest of its list when it is removed.
-  while (size() > count) {
-    if (size() >= options_.min_match) heads_[bucket(size())] = previous_.back();
-    previous_.pop_back();
-    tokens_.pop_back();
-  }
-}
-
 // How many tokens before positions `a` and `b` are equal.
 std::uint32_t NgramProposer::match_length(std::uint32_t a, std::uint32_t b) const {
   std::uint32_t length = 0;

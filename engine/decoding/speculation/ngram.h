@@ -27,8 +27,6 @@ class NgramProposer {
 
   // Takes in new tokens of the sequence, beginning with its prompt.
   void append(std::span<const std::uint32_t> tokens);
-  // Forgets all but the first `count` tokens.
-  void truncate(std::uint32_t count);
   std::uint32_t size() const { return static_cast<std::uint32_t>(tokens_.size()); }
   std::span<const std::uint32_t> tokens() const { return tokens_; }
 

@@ -94,7 +94,7 @@ GuessKind Speculation::look_up(std::uint32_t length) {
   return match_kind(match);
 }
 
-double Speculation::acceptance(AcceptanceRates& shared) {
+double Speculation::acceptance(AcceptanceRates& shared, bool drafter) {
   shared_ = &shared;
   watching_ = false;
   const auto rate = [&](GuessKind kind) {
@@ -107,7 +107,7 @@ double Speculation::acceptance(AcceptanceRates& shared) {
   }
   kind_ = look_up(1);
   const double from_text = kind_ == GuessKind::kNone ? 0 : rate(kind_);
-  if (draft_model_ && rate(GuessKind::kDraft) > from_text) {
+  if (draft_model_ && drafter && rate(GuessKind::kDraft) > from_text) {
     kind_ = GuessKind::kDraft;
     // Nothing is learnt about drafts that are not made.
     rates_[static_cast<std::size_t>(kind_)].idle();

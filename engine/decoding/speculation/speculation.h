@@ -53,8 +53,8 @@ class Speculation {
   std::uint32_t length() const { return pause_ > 0 ? 0 : length_; }
   // How likely the next guess is right, with what all requests have learnt as the prior; 0 if there
   // is nothing to guess from. Chooses between text and draft model. Remembers a guess from the text
-  // until the next token, which shows whether it was right.
-  double acceptance(AcceptanceRates& shared);
+  // until the next token, which shows whether it was right. `drafter`: the draft model can be used.
+  double acceptance(AcceptanceRates& shared, bool drafter = true);
   // Whether the next guesses are to come from the draft model.
   bool drafts() const { return kind_ == GuessKind::kDraft; }
 

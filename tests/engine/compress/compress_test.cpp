@@ -1,6 +1,10 @@
 #include "engine/compress/compress.h"
 
+#include <algorithm>
 #include <cmath>
+#include <random>
+#include <string>
+#include <vector>
 
 #include <gtest/gtest.h>
 
@@ -60,6 +64,48 @@ TEST(TextUnits, TokensOfOneNumberStayTogether) {
   //                 0123456789012345678
   EXPECT_EQ(divided("cats have 1234 legs", CompressUnit::kToken, {0, 5, 10, 12, 15, 17}),
             "cats |have |[12]|[34 ]|le|gs");
+}
+
+// A token stays if a word that it is a piece of has a digit.
+TEST(TextUnits, TokensOfRandomTextsStayIfTheirWordsHaveDigits) {
+  std::mt19937 random(1);
+  for (int round = 0; round < 2000; ++round) {
+    std::string text(1 + random() % 30, ' ');
+    for (char& c : text) c = "ab1  \t"[random() % 6];
+    text[0] = 'c';  // an indented line is code
+    std::vector<size_t> tokens;
+    for (size_t at = 0; at < text.size(); at += 1 + random() % 4) tokens.push_back(at);
+    const auto space = [&](size_t at) { return text[at] == ' ' || text[at] == '\t'; };
+    for (const TextUnit& unit : divide_text(text, CompressUnit::kToken, tokens)) {
+      size_t begin = unit.begin, end = unit.end;
+      while (begin < end && space(begin)) ++begin;
+      bool digit = false;
+      if (begin < end) {
+        while (begin > 0 && !space(begin - 1)) --begin;
+        while (end < text.size() && !space(end - 1) && !space(end)) ++end;
+        digit = std::any_of(text.begin() + static_cast<std::ptrdiff_t>(begin),
+                            text.begin() + static_cast<std::ptrdiff_t>(end),
+                            [](char c) { return c == '1'; });
+      }
+      ASSERT_EQ(unit.must_stay, digit) << '"' << text << "\" from " << unit.begin;
+    }
+  }
+}
+
+// Each of these took time that grows with the square of the length: half an hour and more.
+TEST(TextUnits, LongTextsWithoutSpacesOrLinesAreDividedInOneGo) {
+  constexpr size_t kBytes = 1 << 20;
+  std::string dots(kBytes, '.');
+  dots += 'a';
+  EXPECT_EQ(divide_text(dots, CompressUnit::kPhrase, {}).size(), 1u);
+  EXPECT_EQ(find_question(dots), dots.size());
+  std::string sentences;
+  while (sentences.size() < kBytes) sentences += "So. ";
+  EXPECT_EQ(divide_text(sentences, CompressUnit::kSentence, {}).size(), kBytes / 4);
+  const std::string word(kBytes, 'a');
+  std::vector<size_t> tokens;
+  for (size_t at = 0; at < kBytes; at += 2) tokens.push_back(at);
+  EXPECT_EQ(divide_text(word, CompressUnit::kToken, tokens).size(), kBytes / 2);
 }
 
 TEST(TextUnits, TheQuestionIsTheLastParagraphThatAsks) {

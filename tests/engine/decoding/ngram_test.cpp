@@ -45,26 +45,5 @@ TEST(Ngram, GoesRoundARepetition) {
   EXPECT_EQ(proposal(proposer, 5), (Tokens{5, 6, 5, 6, 5}));
 }
 
-// After truncation it behaves as if the dropped tokens had never been there.
-TEST(Ngram, ForgetsWhatWasTakenBack) {
-  std::mt19937 random(1);
-  NgramProposer proposer(2000, {.min_match = 2, .max_match = 8});
-  Tokens tokens;
-  for (int round = 0; round < 400; ++round) {
-    if (random() % 3 == 0) {
-      tokens.resize(tokens.size() - random() % (tokens.size() + 1));
-      proposer.truncate(static_cast<std::uint32_t>(tokens.size()));
-    } else {
-      Tokens more(random() % 8);
-      for (std::uint32_t& token : more) token = random() % 4;
-      tokens.insert(tokens.end(), more.begin(), more.end());
-      proposer.append(more);
-    }
-    NgramProposer fresh(2000, {.min_match = 2, .max_match = 8});
-    fresh.append(tokens);
-    ASSERT_EQ(proposal(proposer, 6), proposal(fresh, 6)) << round;
-  }
-}
-
 }  // namespace
 }  // namespace hearth

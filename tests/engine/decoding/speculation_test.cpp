@@ -56,6 +56,17 @@ TEST(Speculation, ProposesFromAPrediction) {
   EXPECT_EQ(speculation.propose(2).tokens, (Tokens{14, 15}));
 }
 
+// The draft model may have failed.
+TEST(Speculation, WithoutADrafterOnlyTheTextIsGuessedFrom) {
+  Speculation speculation({.method = SpeculationMethod::kAuto, .draft_model = true},
+                          Tokens{1, 2, 3, 4}, 100);
+  AcceptanceRates rates = shared_rates();
+  EXPECT_GT(speculation.acceptance(rates, true), 0);
+  EXPECT_TRUE(speculation.drafts());
+  EXPECT_EQ(speculation.acceptance(rates, false), 0) << "nothing matches";
+  EXPECT_FALSE(speculation.drafts());
+}
+
 // What a guess would have been is compared with the next token even if nothing was proposed.
 TEST(Speculation, LearnsFromGuessesThatWereNotProposed) {
   AcceptanceRates shared = shared_rates();

@@ -1,6 +1,7 @@
 // Groups of forks: shared blocks, and members that run, wait and are preempted together.
 #include <algorithm>
 #include <numeric>
+#include <set>
 
 #include <gtest/gtest.h>
 
@@ -129,6 +130,70 @@ TEST_F(SchedulerGroupsTest, AGroupThatWasPreemptedMeanwhileIsForkedAllTheSame) {
     scheduler.finish(1);
     EXPECT_EQ(step(scheduler), Ids({10, 11, 12}));
   }
+}
+
+// It waited for good, because the host waits for the samples of all members, and a member that has
+// one already computes nothing before that.
+TEST_F(SchedulerGroupsTest, AGroupThatIsPreemptedBetweenItsSamplesComesBack) {
+  Scheduler scheduler({.max_sequences = 8, .max_step_tokens = 16, .pool_blocks = 16}, {});
+  ASSERT_TRUE(add(scheduler, 1, 25, 150).accepted());
+  ASSERT_TRUE(add(scheduler, 2, 27, 100).accepted());
+  ASSERT_TRUE(add(scheduler, 10, 20, 60, 2).accepted());
+  std::set<RequestId> sampled;  // members of the group
+  bool forked = false;
+  int preempted_between = 0;
+  for (int i = 0; !scheduler.idle(); ++i) {
+    ASSERT_LT(i, 2000);
+    const BatchPlan& plan = scheduler.plan();
+    ASSERT_FALSE(plan.members.empty()) << i;
+    ASSERT_EQ(scheduler.check_integrity(), std::nullopt);
+    if (sampled.size() == 1 && !plan.preempted_recompute.empty()) ++preempted_between;
+    for (const BatchMember& member : plan.members) {
+      if (!member.samples) continue;
+      if (member.request >= 10) {
+        sampled.insert(member.request);
+      } else {
+        scheduler.token(member.request, 7);
+        if (scheduler.ledger(member.request)->full()) scheduler.finish(member.request);
+      }
+    }
+    if (sampled.size() < (forked ? 2u : 1u)) continue;
+    if (!forked) scheduler.fork(11, 10);
+    forked = true;
+    sampled.clear();
+    answer(scheduler, {10, 11});
+    if (!scheduler.ledger(10)->full()) continue;
+    for (const RequestId id : {10, 11}) scheduler.finish(id);
+  }
+  EXPECT_GT(preempted_between, 0);
+}
+
+// A member's text changes when it becomes a copy of another.
+TEST_F(SchedulerGroupsTest, AForkThatWaitsForAMemberSharesItsPromptOnlyOnceTheTextHasChanged) {
+  Scheduler scheduler({.max_sequences = 4, .pool_blocks = 40}, {.prefix_cache = false});
+  ASSERT_TRUE(add(scheduler, 10, 30, 60, 2).accepted());
+  EXPECT_EQ(step(scheduler), Ids({10}));
+  scheduler.fork(11, 10);
+  answer(scheduler, {10, 11});
+  for (int i = 0; i < 20; ++i) {
+    EXPECT_EQ(step(scheduler), Ids({10, 11}));
+    answer(scheduler, {10, 11});
+  }
+  EXPECT_EQ(step(scheduler), Ids({10, 11}));
+  const auto text = scheduler.ledger(11)->tokens();
+  const std::vector<TokenId> prompt(text.begin(), text.end());
+  ASSERT_TRUE(scheduler
+                  .add(17, {.prompt = prompt,
+                            .max_new_tokens = 5,
+                            .fork = ForkPoint{.parent = 11, .position = 50}})
+                  .accepted());
+  scheduler.fork(11, 10);
+  answer(scheduler, {10, 11});
+  const BatchPlan& plan = scheduler.plan();
+  EXPECT_EQ(scheduler.check_integrity(), std::nullopt);
+  ASSERT_EQ(plan.members.size(), 3u);
+  EXPECT_EQ(plan.members[2].request, 17u);
+  EXPECT_EQ(plan.members[2].first_position, 30u);
 }
 
 TEST_F(SchedulerGroupsTest, ThePoolStaysLargeEnoughForAGroup) {

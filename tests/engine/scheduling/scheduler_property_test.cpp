@@ -42,7 +42,7 @@ constexpr std::uint32_t kCombinations = 2 * 2 * 2 * 3 * 2 * 2 * 3 * 3 * 2 * 2 * 
 
 // What happened to the ledgers of sequences, beyond the scheduler's totals.
 struct LedgerEvents {
-  std::uint64_t accepted = 0, rejected = 0, other_branch = 0, again = 0;  // see SimulatedEngine
+  std::uint64_t accepted = 0, rejected = 0, other_branch = 0;  // see SimulatedEngine
   std::uint64_t trees = 0, trimmed = 0, forced = 0, taken_back = 0;
   // Judged after the request was preempted with its step in flight.
   std::uint64_t judged_waiting = 0, judged_swapped = 0;
@@ -53,7 +53,6 @@ struct LedgerEvents {
     accepted += other.accepted;
     rejected += other.rejected;
     other_branch += other.other_branch;
-    again += other.again;
     trees += other.trees;
     trimmed += other.trimmed;
     forced += other.forced;
@@ -99,7 +98,6 @@ class Workload {
       const SequenceState state = engine_.scheduler.sequence(id)->state;
       if (state == SequenceState::kWaiting) ++events_.judged_waiting;
       if (state == SequenceState::kSwapped) ++events_.judged_swapped;
-      return number(0, 19) == 0;
     };
     engine_.reports_late = [this](RequestId) { return proposes_ && number(0, 4) == 0; };
   }
@@ -143,7 +141,6 @@ class Workload {
     events.accepted = engine_.accepted;
     events.rejected = engine_.rejected;
     events.other_branch = engine_.other_branch;
-    events.again = engine_.again;
     events.late = engine_.late;
     return events;
   }
@@ -483,7 +480,6 @@ void expect_everything_happened(const Everything& all) {
   EXPECT_GT(events.trimmed, 200u);
   EXPECT_GT(events.forced, 1'000u);
   EXPECT_GT(events.taken_back, 1'000u);
-  EXPECT_GT(events.again, 200u);
   EXPECT_GT(events.judged_waiting, 50u);
   EXPECT_GT(events.judged_swapped, 20u);
   EXPECT_GT(events.held_back, 200u);

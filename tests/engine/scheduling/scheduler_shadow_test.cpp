@@ -53,6 +53,17 @@ TEST_F(SchedulerShadowTest, TheOneThatIsAheadWaitsForTheOther) {
   EXPECT_TRUE(last.samples);
 }
 
+TEST_F(SchedulerShadowTest, AShadowTakesNoPlaceInTheQueue) {
+  Scheduler scheduler({.max_sequences = 4, .pool_blocks = 40, .max_queue = 3}, {});
+  for (const RequestId id : {1, 2, 3}) EXPECT_TRUE(add(scheduler, id, 10, 12, 4).accepted()) << id;
+  EXPECT_EQ(add(scheduler, 4, 10, 12, 4).refusal, Refusal::kQueueFull);
+  scheduler.finish(2);
+  EXPECT_TRUE(add(scheduler, 4, 10, 12, 4).accepted());
+  step(scheduler);
+  EXPECT_EQ(scheduler.counts().running, 4u) << "two requests and their shadows";
+  EXPECT_TRUE(add(scheduler, 5, 10, 12, 4).accepted());
+}
+
 TEST_F(SchedulerShadowTest, BothReadTheTokenFromTheRequestsSlot) {
   Scheduler scheduler({.max_sequences = 4, .pool_blocks = 40}, {});
   ASSERT_TRUE(add(scheduler, 1, 5, 3, 6).accepted());

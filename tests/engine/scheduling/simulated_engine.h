@@ -165,14 +165,14 @@ class SimulatedEngine {
   // Called when the outcome of a request's step has been reported and no other one is in flight:
   // the place to propose tokens or to take some back.
   std::function<void(RequestId)> after_report;
-  // Called before an outcome is judged; returns whether it is thrown away and sampled again.
-  std::function<bool(RequestId)> before_judging;
+  // Called before an outcome is judged.
+  std::function<void(RequestId)> before_judging;
   // Called before a judged request's token is reported; returns whether that happens only after the
   // next plan, as with a mask that is not ready in time.
   std::function<bool(RequestId)> reports_late;
   // How long a step takes; the scheduler is told. Empty: it is not.
   std::function<double(const StepLoad&)> seconds;
-  std::uint64_t accepted = 0, rejected = 0, other_branch = 0, again = 0, late = 0;
+  std::uint64_t accepted = 0, rejected = 0, other_branch = 0, late = 0;
 
  private:
   struct Late {
@@ -233,11 +233,7 @@ class SimulatedEngine {
 
   // The token that follows what was accepted.
   void report_last(RequestId id, SimulatedRequest& request, TokenId token) {
-    if (before_judging && before_judging(id)) {
-      ++again;
-      scheduler.sample_again(id);
-      return;
-    }
+    if (before_judging) before_judging(id);
     scheduler.token(id, token);
     append(id, request, token);
   }

@@ -101,15 +101,6 @@ TEST(TokenLedger, CommittedTokensCanBeTakenBack) {
   EXPECT_EQ(ledger.hashes()[0], first);
 }
 
-TEST(TokenLedger, AnOutcomeCanBeSampledAgain) {
-  TokenLedger ledger = ledger_of(3, 6);
-  run(ledger, true);
-  ledger.sample_again();
-  EXPECT_FALSE(ledger.awaiting());
-  EXPECT_EQ(ledger.committed(), 3u);
-  EXPECT_EQ(ledger.work(), 1u);
-}
-
 TEST(TokenLedger, ACandidateIsTakenAsItWasComputed) {
   TokenLedger ledger = ledger_of(15, 60);
   run(ledger, true);
