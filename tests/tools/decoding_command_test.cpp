@@ -118,6 +118,9 @@ TEST(DecodingCommand, ContradictionsAreRefusedInOneLine) {
   EXPECT_THAT(decoding_fault({"--penalty-alpha", "0.6", "--top-k", "4", "--speculate", "ngram"}),
               HasSubstr("--speculate"));
   EXPECT_THAT(decoding_fault({"--cd-beta", "0.5"}), HasSubstr("only works with --amateur"));
+  for (const char* option : {"--guidance", "--ban", "--mirostat"})
+    EXPECT_THAT(decoding_fault({option, "2", "--speculate", "ngram"}), HasSubstr("--speculate"))
+        << option;
   EXPECT_THAT(decoding_fault({"--dry-base", "2"}), HasSubstr("only works with --dry-multiplier"));
   EXPECT_THAT(decoding_fault({"--mirostat-ent", "3"}), HasSubstr("only works with --mirostat"));
   EXPECT_THAT(decoding_fault({"--xtc-threshold", "0.2"}),

@@ -48,6 +48,9 @@ void DecodingOptionsGroup::declare(Options& options) {
                          .excludes(search)
                          .advanced();
   if (options.has("--beams")) guidance.excludes(options.at("--beams"));
+  // Nothing is guessed for a request with one of these.
+  for (const char* name : {"--guidance", "--ban", "--mirostat"})
+    options.at(name).excludes(options.at("--speculate"));
   options
       .add("--negative-prompt TEXT", &choices_.negative_prompt,
            "With --guidance: the text to steer away from; without it, the last token of the prompt")
