@@ -25,8 +25,8 @@ Result<SamplingOptions> contrastive_sampling(const GenerationRequest& request,
     return conflict("log-probabilities or embeddings of the prompt");
   if (contrast ? request.contrast_beta.value_or(contrast->beta) != 0
                : request.contrast_beta.value_or(0) != 0 || request.contrast_alpha.has_value())
-    return invalid(
-        "contrastive search and contrastive decoding cannot be combined; set cd_beta to 0");
+    return invalid(fmt::format("contrastive search and contrastive decoding cannot be combined; {}",
+                               contrast ? "set cd_beta to 0" : "leave out cd_alpha and cd_beta"));
   // Filters have no effect at temperature 0.
   SamplingOptions sampling = request.sampling;
   sampling.temperature = 0;

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include <fmt/format.h>
+
 #include "engine/sampling/sampler.h"
 #include "engine/scheduling/batch_plan.h"
 
@@ -44,7 +46,8 @@ Status complete_guidance(GenerationRequest& request,
       contrast ? request.contrast_beta.value_or(contrast->beta) != 0
                : request.contrast_beta.value_or(0) != 0 || request.contrast_alpha.has_value();
   if (contrasts)
-    return invalid("guidance and contrastive decoding cannot be combined; set cd_beta to 0");
+    return invalid(fmt::format("guidance and contrastive decoding cannot be combined; {}",
+                               contrast ? "set cd_beta to 0" : "leave out cd_alpha and cd_beta"));
   // As transformers does.
   if (guidance.negative_prompt.empty()) guidance.negative_prompt = {request.prompt.back()};
   return {};

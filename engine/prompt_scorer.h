@@ -19,7 +19,7 @@
 
 namespace hearth {
 
-// When to give up waiting, with ErrorKind::kBusy, and who is told how far it is.
+// When to give up waiting, with ErrorKind::kBusy, and a callback that reports progress.
 struct ScoreUntil {
   std::chrono::steady_clock::time_point deadline = std::chrono::steady_clock::time_point::max();
   const std::atomic<bool>* cancelled = nullptr;

@@ -147,9 +147,9 @@ Status Session::load(std::unique_ptr<ModelFile> file) {
     HEARTH_ASSIGN(ranks_, RankGroup::open(*instance_, *file_, options_));
   }
   const uint64_t free_bytes = rank_free_bytes(*device_, options_, 0);
-  if (free_bytes == 0 && options_.swap_bytes > 0)
+  if (device_->caps().unified_memory() && options_.swap_bytes > 0 && free_bytes == 0)
     return Error{ErrorKind::kOutOfMemory,
-                 fmt::format("--swap {} takes all memory that is free, which the model needs, too",
+                 fmt::format("{} of swap space (--swap) leave the model no memory",
                              format_bytes(options_.swap_bytes))};
   if (ranks_) {
     HEARTH_ASSIGN(const ModelShare share,

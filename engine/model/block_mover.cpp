@@ -66,8 +66,8 @@ Result<std::unique_ptr<BlockMover>> BlockMover::create(Device& device, PipelineS
 Status BlockMover::move(std::span<const BlockMove> pairs) {
   Queue& queue = device_.compute();
   while (!pairs.empty()) {
-    // Nearly always over by now. Only a step with more than kPairs copies waits here for the step
-    // before it.
+    // Nearly always over by now. A step waits here only for its own copies, if there are more than
+    // kPairs of them or if some depend on others.
     HEARTH_TRY(finish_last());
     const size_t count = std::min(pairs.size(), kPairs);
     const std::span<params::CopyPair> list = pairs_.view<params::CopyPair>();

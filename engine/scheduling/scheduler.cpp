@@ -128,14 +128,14 @@ void Scheduler::truncate(RequestId id, std::uint32_t count) {
     sequence->state = SequenceState::kWaiting;
     queue_.insert(*sequence);
   }
-  limit_waiting_forks(id, count);
+  limit_forks(id, count);
 }
 
-// Forks that still wait for this request share no more than its first `tokens`, because the others
-// are about to change.
-void Scheduler::limit_waiting_forks(RequestId id, std::uint32_t tokens) {
-  for (std::uint32_t i = 0; i < queue_.size(); ++i)
-    if (queue_[i].parent == id) queue_[i].fork_tokens = std::min(queue_[i].fork_tokens, tokens);
+// Forks of this request share no more than its first `tokens` when they start, or start again,
+// because the others are about to change.
+void Scheduler::limit_forks(RequestId id, std::uint32_t tokens) {
+  for (const auto& [other, sequence] : sequences_)
+    if (sequence->parent == id) sequence->fork_tokens = std::min(sequence->fork_tokens, tokens);
 }
 
 void Scheduler::force(RequestId id, std::span<const TokenId> tokens) {

@@ -152,7 +152,7 @@ class Scheduler {
   void begin_step();
   void drop_stale_cache(Sequence& sequence);
   void limit_logit_rows(Sequence& sequence);
-  void limit_waiting_forks(RequestId id, std::uint32_t tokens);
+  void limit_forks(RequestId id, std::uint32_t tokens);
   void plan_mixed();
   void plan_one_phase();
   void plan_phase(Phase phase);

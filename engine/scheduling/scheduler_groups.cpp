@@ -60,7 +60,7 @@ void Scheduler::fork(RequestId id, RequestId parent_id) {
   Sequence* found = find(id);
   Sequence& sequence = found != nullptr ? *found : add_fork(id, *parent);
   assert(&sequence != parent && sequence.group == parent->group && parent->awaiting());
-  limit_waiting_forks(id, sequence.prompt_tokens());
+  limit_forks(id, sequence.prompt_tokens());
   release_blocks(sequence, 0);
   static_cast<TokenLedger&>(sequence) = *parent;
   sequence.last_step = parent->last_step;

@@ -224,7 +224,7 @@ TEST(EngineContrastive, RefusesWhatItCannotBeCombinedWith) {
   EXPECT_EQ(refusal([](GenerationRequest& request) { request.guidance.scale = 2; }),
             "contrastive search and guidance cannot be combined");
   EXPECT_EQ(refusal([](GenerationRequest& request) { request.contrast_beta = 1.0f; }),
-            "contrastive search and contrastive decoding cannot be combined; set cd_beta to 0");
+            "contrastive search and contrastive decoding cannot be combined; leave out cd_alpha and cd_beta");
   EXPECT_EQ(refusal([](GenerationRequest& request) { request.prompt_logprobs = true; }),
             "contrastive search and log-probabilities or embeddings of the prompt cannot be "
             "combined");

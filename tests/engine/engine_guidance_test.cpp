@@ -136,7 +136,7 @@ TEST(EngineGuidance, RefusesWhatItCannotBeCombinedWith) {
   EXPECT_EQ(refusal([](GenerationRequest& request) { request.beam.beams = 2; }),
             "guidance and beam search cannot be combined");
   EXPECT_EQ(refusal([](GenerationRequest& request) { request.contrast_beta = 1.0f; }),
-            "guidance and contrastive decoding cannot be combined; set cd_beta to 0");
+            "guidance and contrastive decoding cannot be combined; leave out cd_alpha and cd_beta");
   EXPECT_EQ(refusal([](GenerationRequest& request) { request.guidance.scale = -1; }),
             "the guidance scale must be between 0 and 100");
   EXPECT_EQ(refusal([](GenerationRequest& request) { request.prompt_logprobs = true; }),

@@ -122,9 +122,6 @@ TEST(DecodingCommand, ContradictionsAreRefusedInOneLine) {
     EXPECT_THAT(decoding_fault({option, "2", "--speculate", "ngram"}), HasSubstr("--speculate"))
         << option;
   EXPECT_THAT(decoding_fault({"--dry-base", "2"}), HasSubstr("only works with --dry-multiplier"));
-  EXPECT_THAT(decoding_fault({"--mirostat-ent", "3"}), HasSubstr("only works with --mirostat"));
-  EXPECT_THAT(decoding_fault({"--xtc-threshold", "0.2"}),
-              HasSubstr("only works with --xtc-probability"));
   for (const char* option : {"--amateur", "--draft-model", "--stop", "--ban"})
     EXPECT_THAT(decoding_fault({option, ""}), HasSubstr("the value is empty")) << option;
 }

@@ -176,6 +176,8 @@ TEST(RanksCommand, RefusesWhatItCannotDivideByName) {
   EXPECT_THAT(error_of({"--devices", "0,,0"}), HasSubstr("commas between them"));
   EXPECT_THAT(error_of({"--devices", "0,0", "-d", "0"}), HasSubstr("cannot be combined"));
   EXPECT_THAT(error_of({"--layers", "2,2"}), HasSubstr("--layers needs --devices or mpirun"));
+  EXPECT_THAT(error_of({"--split", "tensor"}), HasSubstr("need several --devices"));
+  EXPECT_THAT(error_of({"--devices", "0", "--parts", "2"}), HasSubstr("need several --devices"));
   EXPECT_THAT(error_of({"--devices", "0,0", "--penalty-alpha", "0.5", "--top-k", "4"}),
               HasSubstr("hearth: contrastive search is not available with several devices"));
   EXPECT_THAT(error_of({"--devices", "0,0", "--split", "sequence", "--penalty-alpha", "0.5",

@@ -17,7 +17,7 @@ struct ContrastTime {
   uint32_t batch = 1;
   DecodeWindow expert, amateur, contrastive;
 
-  // What a step costs beyond the amateur's, as a share of the expert's.
+  // How much longer a step takes than a step of each model together, as a share of the expert's.
   double extra() const {
     return (contrastive.step_ms() - amateur.step_ms()) / expert.step_ms() - 1;
   }

@@ -33,7 +33,7 @@ namespace {
 constexpr uint32_t kMostTokens = 4000;  // the engine keeps records of its last 4096 steps
 constexpr uint32_t kMostContext = 1u << 24;
 
-// What replaces the usual tests, or adds one to them; one at a time.
+// Options that replace the usual tests, or add one. Only one of them may be given.
 constexpr const char* kTests[] = {"--beams",   "--penalty-alpha", "--amateur",
                                   "--kernels", "--profile",       "--explain",
                                   "--link",    "--json-schema",   "--speculate"};
@@ -273,15 +273,17 @@ class BenchCommand : public Command {
   }
 
   Status compare_contrast(BenchReport& report) {
+    if (bench_.tokens == 0) return invalid("--amateur compares decoding, so -n must not be 0");
+    if (model_.session.contrast.beta == 0)
+      return invalid("with --cd-beta 0 there is nothing to compare: the amateur has no effect");
     bench_.prompt = 0;
-    if (bench_.tokens == 0) bench_.batches.clear();
-    HEARTH_TRY(check_tests());
     model_.session.max_sequences = 1;
     model_.session = bench_session_options(model_.session, bench_);
     const std::string amateur = model_.session.amateur;
     HEARTH_ASSIGN(const auto together, time_alone_or_with(model_.model, amateur, report));
     HEARTH_ASSIGN(const auto of_expert, time_alone_or_with(model_.model, "", report));
     HEARTH_ASSIGN(const auto of_amateur, time_alone_or_with(amateur, "", report));
+    report.set("amateur", amateur);
     if (!json_) print_contrast_header();
     for (size_t i = 0; i < together.size(); ++i)
       report.add(ContrastTime{.batch = bench_.batches[i],
@@ -295,12 +297,16 @@ class BenchCommand : public Command {
   // In a session of its own.
   Result<std::vector<DecodeWindow>> time_alone_or_with(const std::string& model,
                                                        const std::string& amateur,
-                                                       const BenchReport& report) const {
+                                                       BenchReport& report) const {
     ModelOptionsGroup options = model_;
     options.model = model;
     options.session.amateur = amateur;
     HEARTH_ASSIGN(const auto session, options.open());
     HEARTH_TRY(check_room(*session));
+    if (!amateur.empty()) {
+      report.set("device", session->device().caps().name);
+      report.set("model", session->file().name());
+    }
     Progress progress = report.progress();
     return time_streams(*session, bench_, [&](uint32_t run, uint32_t runs) {
       progress.update(run, runs,

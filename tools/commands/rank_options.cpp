@@ -99,8 +99,8 @@ Status ModelOptionsGroup::add_ranks(SessionOptions& options) const {
     if (const char* here = std::getenv("OMPI_COMM_WORLD_LOCAL_SIZE"))
       options.ranks.ranks_here = static_cast<uint32_t>(std::strtoul(here, nullptr, 10));
   }
-  if (devices_.empty() && !started_by_mpirun() && (split_ != "layers" || session.ranks.parts > 0))
-    return invalid("--split and --parts need --devices or mpirun");
+  if (!options.ranks.several() && (split_ != "layers" || session.ranks.parts > 0))
+    return invalid("--split and --parts need several --devices, or mpirun");
   if (divided_rows_ != "auto" && options.ranks.split != RankSplit::kTensor)
     return invalid("--divide-rows needs --split tensor");
   if (options.deterministic && divided_rows_ != "auto" && divided_rows_ != "0")

@@ -42,13 +42,11 @@ void SamplerOptionsGroup::declare(Options& options) {
          10000);
   number("--eta-cutoff N", set.eta_cutoff,
          "As --epsilon-cutoff, but lower where many tokens are likely", 0, 10000);
-  const Option& xtc = number(
-      "--xtc-probability P", set.xtc_probability,
-      "Probability of dropping all tokens above --xtc-threshold but the least likely of them", 0,
-      1);
+  number("--xtc-probability P", set.xtc_probability,
+         "Probability of dropping all tokens above --xtc-threshold but the least likely of them", 0,
+         1);
   number("--xtc-threshold P", set.xtc_threshold,
-         "Probability above which XTC drops tokens (default: 0.1); above 0.5 is off", 0, 1)
-      .needs(xtc);
+         "Probability above which XTC drops tokens (default: 0.1); above 0.5 is off", 0, 1);
   const Option& dynamic = number(
       "--dynatemp-range X", set.dynatemp_range,
       "Vary the temperature by up to X around --temp, higher where many tokens are likely", 0, 1e6);
@@ -61,20 +59,16 @@ void SamplerOptionsGroup::declare(Options& options) {
   number("--smoothing-curve X", set.smoothing_curve,
          "How steeply smoothing lowers unlikely tokens (default: 1)", 1, 3)
       .needs(smoothing);
-  const auto kind = [](const std::string& value) {
-    return value == "0" || value == "2" ? "" : "must be 0 or 2";
-  };
-  const Option& mirostat =
-      options
-          .add("--mirostat N", &set.mirostat,
-               "2 keeps the surprise of the text near --mirostat-ent and replaces all other "
-               "samplers that drop tokens; 0 is off")
-          .check(kind)
-          .advanced();
-  number("--mirostat-ent T", set.mirostat_tau, "Target surprise in bits (default: 5)", 0, 100)
-      .needs(mirostat);
-  number("--mirostat-lr R", set.mirostat_eta, "Mirostat's learning rate (default: 0.1)", 0, 10)
-      .needs(mirostat);
+  options
+      .add("--mirostat N", &set.mirostat,
+           "2 keeps the surprise of the text near --mirostat-ent and replaces all other samplers "
+           "that drop tokens; 0 is off")
+      .check([](const std::string& value) {
+        return value == "0" || value == "2" ? "" : "must be 0 or 2";
+      })
+      .advanced();
+  number("--mirostat-ent T", set.mirostat_tau, "Target surprise in bits (default: 5)", 0, 100);
+  number("--mirostat-lr R", set.mirostat_eta, "Mirostat's learning rate (default: 0.1)", 0, 10);
   const Option& dry =
       number("--dry-multiplier X", set.dry_multiplier,
              "Strength of the penalty for continuing a repetition (DRY); 0 is off", 0, 100);

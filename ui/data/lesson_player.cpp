@@ -9,6 +9,23 @@
 #include "tools/replay/prompt_maker.h"
 
 namespace hearth {
+namespace {
+
+bool is_busy(Engine& engine) {
+  const auto any = [](const SchedulerCounts& counts) {
+    return counts.running + counts.waiting + counts.swapped + counts.ending > 0;
+  };
+  SchedulerCounts counts;
+  engine.read_gauges(counts);
+  if (any(counts)) return true;
+  // These may be a moment old: a request may have just been submitted, or the record of the last
+  // one not be written yet. The engine thread does both before it looks.
+  bool busy = false;
+  engine.inspect([&](const Scheduler& scheduler) { busy = any(scheduler.counts()); });
+  return busy;
+}
+
+}  // namespace
 
 std::string why_not_live(const Lesson& lesson, const LessonStage& stage) {
   if (stage.engine == nullptr) return "There is no engine here that can be controlled.";
@@ -90,9 +107,7 @@ void LessonPlayer::update(const LessonStage& stage, bool slowed) {
   if (engine.state() == EngineState::kFailed)
     return end(nullptr, Error{ErrorKind::kDeviceLost, engine.failure()});
   if (!started_) {
-    SchedulerCounts counts;
-    engine.read_gauges(counts);
-    if (slowed || counts.running + counts.waiting + counts.swapped > 0) return;
+    if (slowed || is_busy(engine)) return;
     begin_run(stage);
   }
   slowed_ = slowed_ || slowed;

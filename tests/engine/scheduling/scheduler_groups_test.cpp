@@ -196,6 +196,33 @@ TEST_F(SchedulerGroupsTest, AForkThatWaitsForAMemberSharesItsPromptOnlyOnceTheTe
   EXPECT_EQ(plan.members[2].first_position, 30u);
 }
 
+// The same for a fork that has run before, and starts again after a preemption.
+TEST_F(SchedulerGroupsTest, APreemptedForkSharesOnlyWhatItsParentStillHas) {
+  Scheduler scheduler({.max_sequences = 4, .pool_blocks = 16}, {.prefix_cache = false});
+  ASSERT_TRUE(add(scheduler, 3, 20, 200).accepted());
+  ASSERT_TRUE(add(scheduler, 4, 20, 200).accepted());
+  for (int i = 0; i < 30; ++i) answer(scheduler, step(scheduler));
+  const auto text = scheduler.ledger(4)->tokens();
+  const std::vector<TokenId> prompt(text.begin(), text.end());
+  ASSERT_EQ(prompt.size(), 50u);
+  ASSERT_TRUE(scheduler
+                  .add(5, {.prompt = prompt,
+                           .max_new_tokens = 200,
+                           .fork = ForkPoint{.parent = 4, .position = 50}})
+                  .accepted());
+  answer(scheduler, step(scheduler));
+  EXPECT_EQ(scheduler.totals().forks, 1u);
+  scheduler.truncate(4, 25);
+  while (scheduler.sequence(5)->preemptions == 0) answer(scheduler, step(scheduler));
+  ASSERT_GT(scheduler.ledger(4)->committed(), 50u);
+  scheduler.finish(3);
+  const BatchPlan& plan = scheduler.plan();
+  EXPECT_EQ(scheduler.check_integrity(), std::nullopt);
+  ASSERT_EQ(plan.members.size(), 2u);
+  EXPECT_EQ(plan.members[1].request, 5u);
+  EXPECT_EQ(plan.members[1].first_position, 25u);
+}
+
 TEST_F(SchedulerGroupsTest, ThePoolStaysLargeEnoughForAGroup) {
   Scheduler scheduler({.max_sequences = 4, .pool_blocks = 40}, {});
   ASSERT_TRUE(add(scheduler, 10, 30, 10, 3).accepted());
