@@ -30,7 +30,8 @@ class ScriptedPeer {
   // The connection, while a script runs.
   class Wire {
    public:
-    explicit Wire(int socket) : socket_(socket) {}
+    explicit Wire(int socket, std::atomic<size_t>* at_once = nullptr)
+        : socket_(socket), at_once_(at_once) {}
     // False: the client is gone.
     bool send(std::string_view bytes) const {
       return ::send(socket_, bytes.data(), bytes.size(), MSG_NOSIGNAL) ==
@@ -41,6 +42,7 @@ class ScriptedPeer {
     }
     // A whole reply.
     void reply(int status, const std::string& body, const std::string& headers = {}) const {
+      leave();
       send("HTTP/1.1 " + std::to_string(status) + " Status\r\n" + headers +
            "Content-Type: application/json\r\nConnection: close\r\nContent-Length: " +
            std::to_string(body.size()) + "\r\n\r\n" + body);
@@ -57,10 +59,20 @@ class ScriptedPeer {
       std::snprintf(size, sizeof(size), "%zx\r\n", text.size());
       return send(size + text + "\r\n");
     }
-    void end_stream() const { send("0\r\n\r\n"); }
+    void end_stream() const {
+      leave();
+      send("0\r\n\r\n");
+    }
+    // The request is no longer being answered. Comes before the last bytes, because with them the
+    // client may send its next request.
+    void leave() const {
+      if (at_once_ != nullptr && !std::exchange(left_, true)) --*at_once_;
+    }
 
    private:
     const int socket_;
+    std::atomic<size_t>* const at_once_;
+    mutable bool left_ = false;
   };
   using Script = std::function<void(const Asked&, const Wire&)>;
 
@@ -117,8 +129,9 @@ class ScriptedPeer {
       asked.number = asked_.size();
       asked_.push_back(asked);
     }
-    script_(asked, Wire(client));
-    --at_once_;
+    const Wire wire(client, &at_once_);
+    script_(asked, wire);
+    wire.leave();
   }
 
   static bool read_request(int client, Asked& asked) {
