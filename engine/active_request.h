@@ -172,7 +172,7 @@ class ActiveRequest {
   double since_submission(EngineClock::time_point now) const {
     return std::chrono::duration<double>(now - submitted_).count();
   }
-  bool bans_next() const;  // banned strings forbid a token at this place
+  bool bans_next() const;  // a token may not come next, because it began a banned string
   void deliver(GeneratedToken token, EngineClock::time_point now);
   void deliver_or_hold(GeneratedToken token, EngineClock::time_point now);
 

@@ -151,8 +151,8 @@ bool Scheduler::waits_for_batch_to_fill() {
   return true;
 }
 
-// Whether the request could run now, given room. A member of a group that has sampled already comes
-// along with the others, whose samples the host waits for.
+// Whether the request could run now if there were room. A group is admitted as a whole, so a member
+// that has sampled may run too: the host uses its token once the others have sampled.
 bool Scheduler::admissible(const Sequence& sequence) const {
   if (sequence.pending()) return false;
   if (!sequence.ready()) return sequence.group != 0 && sequence.awaiting();

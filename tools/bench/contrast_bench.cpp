@@ -54,7 +54,7 @@ nlohmann::json to_json(const ContrastTime& time) {
 void print_contrast_header() {
   fmt::print(
       "contrastive decoding and its two models alone, in ms per step\n"
-      "extra: how much longer than the two alone together, in % of the expert's step\n"
+      "extra: how much longer than one step of each, in % of the expert's step\n"
       "{:>6} {:>12} {:>12} {:>10} {:>10} {:>8}\n",
       "batch", "tokens/s", "contrastive", "expert", "amateur", "extra");
 }

@@ -1,5 +1,5 @@
-// Times contrastive decoding against each of its two models alone. A step of it computes a step of
-// both, so it should take as long as the two together.
+// Compares contrastive decoding with its two models, each decoding alone. A step of contrastive
+// decoding computes a step of both models, so it should take as long as those two steps.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,7 @@ struct ContrastTime {
   uint32_t batch = 1;
   DecodeWindow expert, amateur, contrastive;
 
-  // How much longer a step takes than a step of each model together, as a share of the expert's.
+  // How much longer a step takes than one step of each model, as a share of the expert's step.
   double extra() const {
     return (contrastive.step_ms() - amateur.step_ms()) / expert.step_ms() - 1;
   }

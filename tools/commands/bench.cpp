@@ -84,7 +84,7 @@ class BenchCommand : public Command {
         options.add("--kernels", &kernels_, "Time every kernel on its own instead of a model");
     options.add("--filter TEXT", &filter_, "Only kernel families whose name contains TEXT")
         .needs(kernels);
-    options.add("--profile", &profile_, "Show where the time of a step goes instead of tokens/s");
+    options.add("--profile", &profile_, "Show how long the kernels of a step take instead of tokens/s");
     const Option& explain =
         options.add("--explain", &explain_,
                     "Show which kernels each step would run instead of timing; loads no weights");

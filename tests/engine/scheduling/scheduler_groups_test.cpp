@@ -26,6 +26,26 @@ class SchedulerGroupsTest : public ::testing::Test {
     EXPECT_EQ(scheduler.check_integrity(), std::nullopt);
     return members;
   }
+  // Adds a fork that continues all of the parent's text.
+  static AddResult add_fork(Scheduler& scheduler, RequestId id, RequestId parent,
+                            std::uint32_t new_tokens) {
+    const auto text = scheduler.ledger(parent)->tokens();
+    const std::vector<TokenId> prompt(text.begin(), text.end());
+    const auto position = static_cast<std::uint32_t>(prompt.size());
+    return scheduler.add(id, {.prompt = prompt,
+                              .max_new_tokens = new_tokens,
+                              .fork = ForkPoint{.parent = parent, .position = position}});
+  }
+  // Plans a step. REQUIRES: its last member is the request, whose first position is returned.
+  static std::uint32_t first_position_of(RequestId last, Scheduler& scheduler) {
+    const BatchPlan& plan = scheduler.plan();
+    EXPECT_EQ(scheduler.check_integrity(), std::nullopt);
+    if (plan.members.empty() || plan.members.back().request != last) {
+      ADD_FAILURE() << "request " << last << " is not the last member of the step";
+      return 0;
+    }
+    return plan.members.back().first_position;
+  }
   // Gives every member of the plan a token of its own.
   static void answer(Scheduler& scheduler, const std::vector<RequestId>& members) {
     for (const RequestId id : members) scheduler.token(id, static_cast<TokenId>(id));
@@ -180,20 +200,11 @@ TEST_F(SchedulerGroupsTest, AForkThatWaitsForAMemberSharesItsPromptOnlyOnceTheTe
     answer(scheduler, {10, 11});
   }
   EXPECT_EQ(step(scheduler), Ids({10, 11}));
-  const auto text = scheduler.ledger(11)->tokens();
-  const std::vector<TokenId> prompt(text.begin(), text.end());
-  ASSERT_TRUE(scheduler
-                  .add(17, {.prompt = prompt,
-                            .max_new_tokens = 5,
-                            .fork = ForkPoint{.parent = 11, .position = 50}})
-                  .accepted());
+  ASSERT_EQ(scheduler.ledger(11)->known(), 51u);
+  ASSERT_TRUE(add_fork(scheduler, 17, 11, 5).accepted());
   scheduler.fork(11, 10);
   answer(scheduler, {10, 11});
-  const BatchPlan& plan = scheduler.plan();
-  EXPECT_EQ(scheduler.check_integrity(), std::nullopt);
-  ASSERT_EQ(plan.members.size(), 3u);
-  EXPECT_EQ(plan.members[2].request, 17u);
-  EXPECT_EQ(plan.members[2].first_position, 30u);
+  EXPECT_EQ(first_position_of(17, scheduler), 30u);
 }
 
 // The same for a fork that has run before, and starts again after a preemption.
@@ -202,25 +213,15 @@ TEST_F(SchedulerGroupsTest, APreemptedForkSharesOnlyWhatItsParentStillHas) {
   ASSERT_TRUE(add(scheduler, 3, 20, 200).accepted());
   ASSERT_TRUE(add(scheduler, 4, 20, 200).accepted());
   for (int i = 0; i < 30; ++i) answer(scheduler, step(scheduler));
-  const auto text = scheduler.ledger(4)->tokens();
-  const std::vector<TokenId> prompt(text.begin(), text.end());
-  ASSERT_EQ(prompt.size(), 50u);
-  ASSERT_TRUE(scheduler
-                  .add(5, {.prompt = prompt,
-                           .max_new_tokens = 200,
-                           .fork = ForkPoint{.parent = 4, .position = 50}})
-                  .accepted());
+  ASSERT_EQ(scheduler.ledger(4)->known(), 50u);
+  ASSERT_TRUE(add_fork(scheduler, 5, 4, 200).accepted());
   answer(scheduler, step(scheduler));
   EXPECT_EQ(scheduler.totals().forks, 1u);
   scheduler.truncate(4, 25);
   while (scheduler.sequence(5)->preemptions == 0) answer(scheduler, step(scheduler));
   ASSERT_GT(scheduler.ledger(4)->committed(), 50u);
   scheduler.finish(3);
-  const BatchPlan& plan = scheduler.plan();
-  EXPECT_EQ(scheduler.check_integrity(), std::nullopt);
-  ASSERT_EQ(plan.members.size(), 2u);
-  EXPECT_EQ(plan.members[1].request, 5u);
-  EXPECT_EQ(plan.members[1].first_position, 25u);
+  EXPECT_EQ(first_position_of(5, scheduler), 25u);
 }
 
 TEST_F(SchedulerGroupsTest, ThePoolStaysLargeEnoughForAGroup) {
