@@ -1,3 +1,6 @@
+#include <string>
+
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include "tools/server/openai_request.h"
@@ -45,6 +48,17 @@ TEST(ContrastiveSearchFields, ContradictionsAreRefusedByName) {
   EXPECT_EQ(with(R"("temperature":0.8)"),
             "'temperature' does not go together with 'penalty_alpha'");
   EXPECT_EQ(with(R"("top_p":0.9)"), "'top_p' does not go together with 'penalty_alpha'");
+  for (const char* name : {"mirostat", "mirostat_mode"})
+    EXPECT_EQ(with(fmt::format(R"("{}":2)", name)),
+              fmt::format("'{}' does not go together with 'penalty_alpha'", name));
+  EXPECT_EQ(with(R"("typical":0.5)"), "'typical' does not go together with 'penalty_alpha'");
+  EXPECT_EQ(with(R"("dynamic_temperature":true)"),
+            "'dynamic_temperature' does not go together with 'penalty_alpha'");
+  for (const char* name : {"samplers", "sampler_priority"})
+    EXPECT_EQ(with(fmt::format(R"("{}":["top_p"])", name)),
+              fmt::format("'{}' does not go together with 'penalty_alpha'", name));
+  EXPECT_EQ(with(R"("mirostat_mode":0,"typical":1,"dynamic_temperature":false,"samplers":[])"),
+            "accepted");
   EXPECT_EQ(with(R"("num_beams":2)"), "'penalty_alpha' does not go together with beam search");
   EXPECT_EQ(with(R"("guidance_scale":2)"),
             "'guidance_scale' does not go together with 'penalty_alpha'");

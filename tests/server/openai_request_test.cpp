@@ -166,6 +166,34 @@ TEST(OpenAiRequest, AMissingOrNullFieldKeepsItsDefault) {
   EXPECT_EQ(logprobs.generation.sampling.top_logprobs, 0u);
 }
 
+TEST(OpenAiRequest, BothNamesOfTheLimitMustAgree) {
+  EXPECT_EQ(accepted(ApiKind::kChat, chat(R"("max_tokens":9,"max_completion_tokens":9)"))
+                .generation.max_tokens,
+            9u);
+  for (const char* fields : {R"("max_tokens":9,"max_completion_tokens":5)",
+                             R"("max_tokens":-1,"max_completion_tokens":5)",
+                             R"("max_tokens":5,"max_completion_tokens":-1)"}) {
+    const auto parsed = parse_api_request(ApiKind::kChat, chat(fields), kContext);
+    const ApiError* error = std::get_if<ApiError>(&parsed);
+    ASSERT_NE(error, nullptr) << fields;
+    EXPECT_EQ(error->message, "'max_completion_tokens' contradicts 'max_tokens'");
+  }
+}
+
+TEST(OpenAiRequest, CompressionNeedsTexts) {
+  const auto problem = [](const std::string& prompt) {
+    const auto parsed = parse_api_request(
+        ApiKind::kCompletion, R"({"compress":{"ratio":0.5},"prompt":)" + prompt + "}", kContext);
+    const ApiError* error = std::get_if<ApiError>(&parsed);
+    return error == nullptr ? std::string() : error->param + ": " + error->message;
+  };
+  EXPECT_EQ(problem(R"("a")"), "");
+  EXPECT_EQ(problem(R"(["a","b"])"), "");
+  for (const char* ids : {"[1,2]", "[[1,2],[3]]"})
+    EXPECT_EQ(problem(ids),
+              "compress: 'compress' cannot shorten token ids; send the prompt as text");
+}
+
 TEST(OpenAiRequest, RefusesWrongFieldsByName) {
   struct Case {
     const char *param, *fields;

@@ -181,12 +181,22 @@ TEST_F(PromptFieldsTest, CompressLeavesShortPromptsAndQuestionsAlone) {
 
 TEST_F(PromptFieldsTest, WrongCompressionIsRefused) {
   for (const json& wrong :
-       {json(0.5), json::object(), json{{"ratio", 0}}, json{{"ratio", 2}}, json{{"ratio", "x"}},
-        json{{"ratio", 0.5}, {"unit", "letter"}}, json{{"ratio", 0.5}, {"speed", 1}},
-        json{{"ratio", 0.5}, {"question_ratio", 0}}, json{{"ratio", 0.5}, {"min_tokens", -1}}}) {
+       {json(0.5), json::object(), json{{"ratio", nullptr}}, json{{"ratio", 0}}, json{{"ratio", 2}},
+        json{{"ratio", "x"}}, json{{"ratio", 0.5}, {"unit", "letter"}},
+        json{{"ratio", 0.5}, {"speed", 1}}, json{{"ratio", 0.5}, {"question_ratio", 0}},
+        json{{"ratio", 0.5}, {"min_tokens", -1}}}) {
     const HttpAnswer answer = complete({{"prompt", kText}, {"compress", wrong}});
     EXPECT_EQ(answer.status, 400) << wrong;
     EXPECT_THAT(answer.json()["error"].dump(), HasSubstr("compress")) << wrong;
+  }
+}
+
+TEST_F(PromptFieldsTest, TokenIdsCannotBeCompressed) {
+  const std::vector<TokenId> ids = tokenizer_->encode(long_text());
+  for (const json& prompt : {json(ids), json::array({ids, ids})}) {
+    const HttpAnswer answer = complete({{"prompt", prompt}, {"compress", {{"ratio", 0.5}}}});
+    EXPECT_EQ(answer.status, 400) << answer.body;
+    EXPECT_EQ(answer.json()["error"]["param"], "compress");
   }
 }
 

@@ -84,6 +84,28 @@ TEST(SamplerFields, AreRefusedByName) {
   EXPECT_THAT(bad(R"({"dynamic_temperature":true,"dynatemp_low":2})"), HasSubstr("dynatemp_low"));
 }
 
+TEST(SamplerFields, TwoNamesOfASettingMustAgree) {
+  EXPECT_EQ(bad(R"({"mirostat":2,"mirostat_mode":0})"),
+            "mirostat_mode: 'mirostat_mode' contradicts 'mirostat'");
+  EXPECT_EQ(bad(R"({"typical_p":0.5,"typical":0.9})"),
+            "typical: 'typical' contradicts 'typical_p'");
+  EXPECT_EQ(bad(R"({"samplers":["top_k"],"sampler_priority":["top_p"]})"),
+            "sampler_priority: 'sampler_priority' contradicts 'samplers'");
+  const std::string range =
+      "dynamic_temperature: 'dynamic_temperature' contradicts 'dynatemp_range'";
+  EXPECT_EQ(bad(R"({"dynamic_temperature":true,"dynatemp_high":2,"dynatemp_range":0.3})"), range);
+  EXPECT_EQ(bad(R"({"dynamic_temperature":false,"dynatemp_range":0.3})"), range);
+  for (const char* same :
+       {R"({"mirostat":2,"mirostat_mode":2})", R"({"mirostat":2,"mirostat_mode":null})",
+        R"({"typical_p":1,"typical":1.0})",
+        R"({"samplers":"top_k;typ_p","sampler_priority":["top_k","typical"]})",
+        R"({"samplers":["top_k"],"sampler_priority":[]})",
+        R"({"dynamic_temperature":true,"dynatemp_low":0.2,"dynatemp_high":0.8,
+            "dynatemp_range":0.3})",
+        R"({"dynamic_temperature":false,"dynatemp_range":0})", R"({"dynatemp_range":0.3})"})
+    EXPECT_EQ(bad(same), "") << same;
+}
+
 TEST(SamplerFields, LogitBiasesOfTexts) {
   const EncodeText encode = [](std::string_view text) {
     return text == "hi there" ? std::vector<uint32_t>{8, 9} : std::vector<uint32_t>{};

@@ -81,6 +81,36 @@ TEST_F(PromptCommands, CompressKeepsOnlyWhatASchemaExtracts) {
               ::testing::MatchesRegex("\\{\"keys\":[0-9]+,\"who\":\"(Lily|Tom)\"\\}\\s+"
                                       "How many keys did Lily find\\?\\s*"));
   EXPECT_LT(result["tokens_after"].get<int>(), result["tokens_before"].get<int>());
+  EXPECT_GT(result["generation_seconds"].get<double>(), 0);
+  EXPECT_EQ(result["scoring_seconds"], 0);
+  const Finished report =
+      hearth({"compress", "-m", kPromptModel, "-f", file(), "--entities", schema});
+  EXPECT_THAT(report.err, HasSubstr("generation took "));
+  EXPECT_THAT(report.err, Not(HasSubstr("scoring took"))) << "nothing was scored";
+}
+
+// All of the text may be kept, but a summary was asked for.
+TEST_F(PromptCommands, CompressSummarisesAtAnyRatio) {
+  for (const char* ratio : {"0.5", "1"}) {
+    const std::vector<std::string> arguments = {"compress", "-m",          kPromptModel, "-f",
+                                                file(),     "--summarise", "--ratio",    ratio};
+    const Finished report = hearth(arguments);
+    ASSERT_EQ(report.exit_code, 0) << report.err;
+    EXPECT_THAT(report.err, HasSubstr("the model's summary ")) << ratio;
+    EXPECT_THAT(report.err, HasSubstr("generation took ")) << ratio;
+    const auto result = hearth_json(arguments);
+    EXPECT_TRUE(result["summarised"].is_boolean()) << result;
+    EXPECT_GT(result["generation_seconds"].get<double>(), 0) << result;
+  }
+}
+
+TEST_F(PromptCommands, CompressSaysWhyAShortTextIsNotSummarised) {
+  const Finished report =
+      hearth({"compress", "-m", kPromptModel, "-f", file(), "--summarise", "--min-tokens", "1000"});
+  EXPECT_EQ(report.exit_code, 0);
+  EXPECT_THAT(report.err,
+              HasSubstr("fewer than --min-tokens 1000, so the model does not summarise"));
+  EXPECT_THAT(report.err, Not(HasSubstr("generation took")));
 }
 
 TEST_F(PromptCommands, ASchemaThatCannotBeUsedIsRefusedBeforeTheModelIsLoaded) {
@@ -124,6 +154,50 @@ TEST_F(PromptCommands, RunReportsRepetition) {
   for (const char* line :
        {"distinct-1: 0.", "distinct-2: ", "distinct-3: ", "repetition rate: ", "mean surprisal: "})
     EXPECT_THAT(result.err, HasSubstr(line));
+  EXPECT_THAT(result.err, Not(HasSubstr("guesses"))) << "no speculation";
+}
+
+TEST_F(PromptCommands, RunReportsRepetitionAsJson) {
+  const std::vector<std::string> plain = {"run", "-m", kPromptModel, "-p", "Once upon a time",
+                                          "-n",  "24", "--temp",     "0"};
+  EXPECT_FALSE(hearth_json(plain).contains("stats"));
+  std::vector<std::string> arguments = plain;
+  arguments.push_back("--stats");
+  const auto stats = hearth_json(arguments)["stats"];
+  for (const char* share : {"distinct_1", "distinct_2", "distinct_3"}) {
+    EXPECT_GT(stats[share].get<double>(), 0) << share;
+    EXPECT_LE(stats[share].get<double>(), 1) << share;
+  }
+  EXPECT_GE(stats["repetition_rate"].get<double>(), 0);
+  EXPECT_GT(stats["mean_surprisal"].get<double>(), 0);
+}
+
+TEST_F(PromptCommands, RunReportsGuesses) {
+  // The prompt repeats itself, so there is something to guess.
+  const std::vector<std::string> arguments = {
+      "run",
+      "-m",
+      HEARTH_SOURCE_DIR "/models/default/hearth-storyteller-Q8_0.gguf",
+      "-p",
+      "Lily had a red ball. Tom had a red ball. Lily had a red",
+      "-n",
+      "16",
+      "--temp",
+      "0",
+      "--deterministic",
+      "--speculate",
+      "ngram",
+      "--stats"};
+  const Finished result = hearth(arguments);
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_THAT(result.err,
+              ::testing::ContainsRegex("guesses: [0-9]+ made, [0-9]+ accepted; [0-9]+\\.[0-9]+ "
+                                       "tokens per step with guesses\n"));
+  const auto report = hearth_json(arguments);
+  EXPECT_GT(report["proposed_tokens"], 0);
+  const double per_step = report["tokens_per_step_with_guesses"].get<double>();
+  EXPECT_GE(per_step, 1);
+  EXPECT_EQ(per_step > 1, report["accepted_tokens"] > 0);
 }
 
 TEST_F(PromptCommands, RunKeepsBannedStringsOut) {

@@ -118,7 +118,9 @@ class CompressCommand : public Command {
     nlohmann::json result = {{"text", shorter},
                              {"tokens_before", before},
                              {"tokens_after", after},
+                             {"generation_seconds", generation_seconds_},
                              {"scoring_seconds", prompt.scoring_seconds}};
+    if (summarise_) result["summarised"] = summarised_;
     if (extracted_) result["entities"] = nlohmann::json::parse(*extracted_, nullptr, false);
     if (!json_) fmt::print("{}{}", shorter, shorter.ends_with('\n') ? "" : "\n");
     std::fflush(stdout);
@@ -128,9 +130,9 @@ class CompressCommand : public Command {
     } else {
       report(fmt::format("tokens: {} before, {} after ({:.1f} %)", before, after,
                          100.0 * after / std::max(before, 1u)));
-      report(fmt::format("scoring took {:.2f} s", prompt.scoring_seconds));
-      HEARTH_TRY(compare(*session, whole, shorter, result));
     }
+    report_times(prompt.scoring_seconds);
+    if (changed) HEARTH_TRY(compare(*session, whole, shorter, result));
     if (json_)
       fmt::print("{}\n", result.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
     return {};
@@ -139,6 +141,12 @@ class CompressCommand : public Command {
  private:
   void report(const std::string& line) const {
     if (!json_) log_line(line);
+  }
+  // Only of what was done.
+  void report_times(double scoring_seconds) const {
+    if (generation_seconds_ > 0)
+      report(fmt::format("generation took {:.2f} s", generation_seconds_));
+    if (scoring_seconds > 0) report(fmt::format("scoring took {:.2f} s", scoring_seconds));
   }
 
   std::string with_question(const std::string& text) const {
@@ -161,15 +169,19 @@ class CompressCommand : public Command {
     CompressionOptions options = options_;
     std::string question = question_;
     const size_t tokens = session.tokenizer()->encode(text, {.add_bos = false}).size();
-    const bool summarises = summarise_ && options.ratio < 1;
-    if ((summarises || entities_ != nullptr) && tokens >= options.min_tokens) {
+    const bool asks = summarise_ || entities_ != nullptr;
+    if (asks && tokens < options.min_tokens) {
+      report(fmt::format("the text has {}, fewer than --min-tokens {}, so the model does not {} it",
+                         count_of(tokens, "token"), options.min_tokens,
+                         summarise_ ? "summarise" : "extract anything from"));
+    } else if (asks) {
       if (question.empty()) {
         // It is neither summarised nor searched for entities.
         const size_t begin = find_question(text);
         question = text.substr(begin);
         text.resize(begin);
       }
-      if (summarises)
+      if (summarise_)
         HEARTH_TRY(summarise(session, text, options.ratio));
       else
         HEARTH_TRY(extract(session, text));
@@ -184,7 +196,8 @@ class CompressCommand : public Command {
                            {.scored = scored});
   }
 
-  // Replaces the text by a summary of it, and the ratio by what is left to do to it.
+  // Replaces the text by a summary of it, and the ratio by what is left to do to it. With a ratio
+  // of 1, any summary that is shorter than the text will do.
   Status summarise(Session& session, std::string& text, double& ratio) {
     const Tokenizer& tokenizer = *session.tokenizer();
     const size_t tokens = tokenizer.encode(text, {.add_bos = false}).size();
@@ -194,6 +207,7 @@ class CompressCommand : public Command {
                             fmt::format("Summarise the text below in at most {} words. Keep names, "
                                         "numbers and facts. Reply with the summary only.\n\n{}",
                                         std::max(1, static_cast<int>(budget * 0.7)), text)));
+    generation_seconds_ = summary.end.times.finished;
     const size_t left = tokenizer.encode(summary.text, {.add_bos = false}).size();
     if (left == 0 || left >= tokens) {
       report("the model's summary is empty or no shorter than the text, and is not used");
@@ -201,6 +215,7 @@ class CompressCommand : public Command {
     }
     report(fmt::format("the model's summary has {} of {} tokens", left, tokens));
     text = std::move(summary.text);
+    summarised_ = true;
     ratio = std::min(1.0, budget / static_cast<double>(left));
     return {};
   }
@@ -216,6 +231,7 @@ class CompressCommand : public Command {
                                         "describes. Reply with JSON only.\n\nSchema:\n{}\n\n"
                                         "Text:\n{}",
                                         schema_text_, text)));
+    generation_seconds_ = answer.end.times.finished;
     if (answer.end.reason == FinishReason::kLength)
       return invalid(
           fmt::format("the JSON that the model writes for {} is longer than the text's {}; give "
@@ -326,8 +342,9 @@ class CompressCommand : public Command {
   std::string file_, question_, answer_, schema_, schema_text_, unit_ = "phrase";
   std::shared_ptr<const grammar::Grammar> entities_;  // null: no --entities
   std::optional<std::string> extracted_;              // JSON; empty: nothing was
+  double generation_seconds_ = 0;  // of the summary or the JSON; 0: neither was generated
   uint64_t salt_ = 0;
-  bool summarise_ = false, chat_ = false, json_ = false;
+  bool summarise_ = false, summarised_ = false, chat_ = false, json_ = false;
 };
 
 CompressCommand compress_command;

@@ -1,6 +1,7 @@
 // hearth run: one completion.
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <optional>
 
 #include <fmt/format.h>
 
@@ -21,6 +22,40 @@
 
 namespace hearth {
 namespace {
+
+// The tokens that speculation proposed for the run.
+struct Guesses {
+  uint64_t proposed = 0, accepted = 0;
+  uint64_t steps = 0;  // that verified guesses
+
+  // Each of these steps also gives the token after the accepted ones.
+  double tokens_per_step() const {
+    return steps == 0 ? 1 : 1 + static_cast<double>(accepted) / static_cast<double>(steps);
+  }
+};
+
+// Empty without speculation.
+std::optional<Guesses> guesses_of(Session& session) {
+  if (session.options().speculation.method == SpeculationMethod::kNone) return std::nullopt;
+  const Metrics& metrics = session.engine().metrics();
+  return Guesses{.proposed = metrics.proposed_tokens.value(),
+                 .accepted = metrics.accepted_tokens.value(),
+                 .steps = metrics.judged_steps.value()};
+}
+
+std::string guesses_line(const Guesses& guesses) {
+  if (guesses.steps == 0) return "guesses: none made";
+  return fmt::format("guesses: {} made, {} accepted; {:.2f} tokens per step with guesses",
+                     guesses.proposed, guesses.accepted, guesses.tokens_per_step());
+}
+
+nlohmann::json stats_json(const OutputStats& stats) {
+  return {{"distinct_1", stats.distinct[0]},
+          {"distinct_2", stats.distinct[1]},
+          {"distinct_3", stats.distinct[2]},
+          {"repetition_rate", stats.repetition},
+          {"mean_surprisal", stats.surprisal}};
+}
 
 class RunCommand : public Command {
  public:
@@ -56,7 +91,10 @@ class RunCommand : public Command {
         .range(0, kMaxTopLogprobs)
         .needs(json)
         .advanced();
-    options.add("--stats", &stats_, "Report how much the output repeats itself, on stderr")
+    options
+        .add("--stats", &stats_,
+             "Report on stderr how much the output repeats itself and, with --speculate, how many "
+             "guesses were right")
         .advanced();
     grammar_.declare(options);
     options.add("--ignore-eos", &ignore_end_, "Continue after the model's end token").advanced();
@@ -118,9 +156,13 @@ class RunCommand : public Command {
       else if (grammar != nullptr)
         log_line(fmt::format("the text is not complete: -n {} cut it off", tokens_));
     }
-    if (stats_)
-      for (const std::string& line : describe(output_stats(sampled, sampled_logprobs)))
-        log_line(line);
+    std::optional<OutputStats> stats;
+    if (stats_) stats = output_stats(sampled, sampled_logprobs);
+    const std::optional<Guesses> guesses = guesses_of(*session);
+    if (stats) {
+      for (const std::string& line : describe(*stats)) log_line(line);
+      if (guesses) log_line(guesses_line(*guesses));
+    }
     if (!json_) return {};
     const GenerationTimes& times = end.times;
     nlohmann::json result = {{"text", text},
@@ -131,10 +173,11 @@ class RunCommand : public Command {
                              {"ttft_seconds", times.first_token},
                              {"tokens_per_s", decode_rate(end)}};
     if (logprobs_ > 0) result["logprobs"] = probabilities;
-    if (session->options().speculation.method != SpeculationMethod::kNone) {
-      const Metrics& metrics = session->engine().metrics();
-      result["proposed_tokens"] = metrics.proposed_tokens.value();
-      result["accepted_tokens"] = metrics.accepted_tokens.value();
+    if (stats) result["stats"] = stats_json(*stats);
+    if (guesses) {
+      result["proposed_tokens"] = guesses->proposed;
+      result["accepted_tokens"] = guesses->accepted;
+      result["tokens_per_step_with_guesses"] = guesses->tokens_per_step();
     }
     if (grammar != nullptr)
       result["forced_tokens"] = session->engine().metrics().forced_tokens.value();

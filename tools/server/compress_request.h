@@ -21,8 +21,9 @@ struct CompressionReport {
 };
 nlohmann::json compression_json(const CompressionReport& report);
 
-// Shortens all texts of the request except for system messages and prompts of token ids. The last
-// message's question has a budget of its own. REQUIRES: request.compress.
+// Shortens all texts of the request except for system messages. The last message's question has a
+// budget of its own. REQUIRES: request.compress, and no prompt is a list of token ids, as
+// parse_api_request() makes sure.
 Result<CompressionReport> compress_request(const ServedModel& model, ApiRequest& request,
                                            const ScoreUntil& until);
 

@@ -1,11 +1,14 @@
 #include "tools/server/decoding_fields.h"
 
 #include <nlohmann/json.hpp>
+#include <span>
 #include <string>
+#include <string_view>
 
 #include <fmt/format.h>
 
 #include "tools/server/openai_request.h"
+#include "tools/server/sampler_fields.h"
 
 namespace hearth {
 namespace {
@@ -33,14 +36,17 @@ constexpr Idle kNotWithBeams[] = {
     {"top_k", 0},
     {"min_p", 0},
     {"typical_p", 1},
+    {"typical", 1},
     {"top_n_sigma", 0},
     {"top_a", 0},
     {"epsilon_cutoff", 0},
     {"eta_cutoff", 0},
     {"xtc_probability", 0},
     {"dynatemp_range", 0},
+    {"dynamic_temperature", 0},
     {"smoothing_factor", 0},
     {"mirostat", 0},
+    {"mirostat_mode", 0},
     {"dry_multiplier", 0},
     {"repetition_penalty", 1},
     {"presence_penalty", 0},
@@ -48,6 +54,7 @@ constexpr Idle kNotWithBeams[] = {
 };
 
 bool asks_for_something(const json& value, const Idle& setting) {
+  if (value.is_boolean()) return value.get<bool>();
   if (!value.is_number()) return true;
   const double given = value.get<double>();
   // Other servers switch these off with a negative number.
@@ -134,14 +141,15 @@ std::optional<ApiError> read_guidance(const json& body, ApiRequest& request) {
   return std::nullopt;
 }
 
-// Whether one of the settings asks for something; the first that does.
-template <class Settings>
-const Idle* find_not_idle(const json& body, const Settings& settings) {
+// The name of the first of these settings that asks for something, or else of the field that gives
+// the samplers another order than the default one. Empty: no field asks for anything.
+std::string find_not_idle(const json& body, std::span<const Idle> settings,
+                          const SamplerOrder& order) {
   for (const Idle& setting : settings)
     if (const json* field = find_given(body, setting.name);
         field != nullptr && asks_for_something(*field, setting))
-      return &setting;
-  return nullptr;
+      return setting.name;
+  return order == SamplerOrder() ? std::string() : std::string(sampler_order_field(body));
 }
 
 // Contrastive search does not sample. Penalties go together with it.
@@ -150,14 +158,17 @@ constexpr Idle kNotWithContrastiveSearch[] = {
     {"top_p", 1},
     {"min_p", 0},
     {"typical_p", 1},
+    {"typical", 1},
     {"top_n_sigma", 0},
     {"top_a", 0},
     {"epsilon_cutoff", 0},
     {"eta_cutoff", 0},
     {"xtc_probability", 0},
     {"dynatemp_range", 0},
+    {"dynamic_temperature", 0},
     {"smoothing_factor", 0},
     {"mirostat", 0},
+    {"mirostat_mode", 0},
 };
 
 std::optional<ApiError> read_contrastive_search(const json& body, ApiRequest& request) {
@@ -171,8 +182,9 @@ std::optional<ApiError> read_contrastive_search(const json& body, ApiRequest& re
   if (top_k < 2 || top_k > kMaxTopLogprobs)
     return wrong_decoding("penalty_alpha",
                           fmt::format("needs 'top_k' between 2 and {}", kMaxTopLogprobs));
-  if (const Idle* setting = find_not_idle(body, kNotWithContrastiveSearch))
-    return wrong_decoding(setting->name, "does not go together with 'penalty_alpha'");
+  const std::string setting =
+      find_not_idle(body, kNotWithContrastiveSearch, generation.sampling.order);
+  if (!setting.empty()) return wrong_decoding(setting, "does not go together with 'penalty_alpha'");
   if (!generation.banned_strings.empty())
     return wrong_decoding("banned_strings", "does not go together with 'penalty_alpha'");
   if (generation.prompt_logprobs || !generation.generate)
@@ -194,8 +206,8 @@ std::optional<ApiError> check_beams(const json& body, const ApiRequest& request)
     return wrong_decoding("penalty_alpha", "does not go together with beam search");
   if (request.n > beam.beams)
     return wrong_decoding("n", fmt::format("must be at most the {} beams", beam.beams));
-  if (const Idle* setting = find_not_idle(body, kNotWithBeams))
-    return wrong_decoding(setting->name, "does not go together with beam search");
+  const std::string setting = find_not_idle(body, kNotWithBeams, request.generation.sampling.order);
+  if (!setting.empty()) return wrong_decoding(setting, "does not go together with beam search");
   return std::nullopt;
 }
 

@@ -1,5 +1,6 @@
 #include "tools/server/openai_request.h"
 
+#include <algorithm>
 #include <limits>
 #include <nlohmann/json.hpp>
 
@@ -229,18 +230,22 @@ void read_logprobs(BodyFields& fields, ApiKind kind, ApiRequest& request) {
 }
 
 // {"ratio": 0.5}, and optionally "question_ratio", "unit" and "min_tokens".
-void read_compress(BodyFields& fields, std::optional<CompressionOptions>& compress) {
+void read_compress(BodyFields& fields, ApiRequest& request) {
   const json* field = fields.find("compress");
   if (field == nullptr) return;
-  if (!field->is_object() || !field->contains("ratio"))
+  BodyFields inner = fields.inside("compress", *field);
+  if (!field->is_object() || inner.find("ratio") == nullptr)
     return fields.wrong("compress", "must be an object with a ratio, such as {\"ratio\": 0.5}");
+  const bool texts = std::ranges::all_of(request.prompts, [](const ApiRequest::Prompt& prompt) {
+    return std::holds_alternative<std::string>(prompt);
+  });
+  if (!texts) return fields.wrong("compress", "cannot shorten token ids; send the prompt as text");
   constexpr std::string_view kKnown[] = {"ratio", "question_ratio", "unit", "min_tokens"};
   if (auto unknown = check_known(*field, kKnown)) {
     unknown->param = "compress";
     return fields.fail(std::move(*unknown));
   }
-  CompressionOptions& options = compress.emplace();
-  BodyFields inner = fields.inside("compress", *field);
+  CompressionOptions& options = request.compress.emplace();
   const auto ratio = [&](const char* name, double& value) {
     const json* given = inner.find(name);
     if (given == nullptr) return;
@@ -255,6 +260,28 @@ void read_compress(BodyFields& fields, std::optional<CompressionOptions>& compre
   const std::optional<CompressUnit> chosen = compress_unit(unit);
   if (!chosen) return inner.wrong("unit", "must be \"token\", \"phrase\" or \"sentence\"");
   options.unit = *chosen;
+}
+
+// Both names of the limit may be given if they agree. The engine cuts a limit beyond the context to
+// what fits.
+void read_max_tokens(BodyFields& fields, ApiRequest& request) {
+  using Limits = std::numeric_limits<int64_t>;
+  constexpr int64_t kNoLimit = -1;
+  GenerationRequest& generation = request.generation;
+  std::optional<int64_t> given;
+  for (const char* name : {"max_tokens", "max_completion_tokens"}) {
+    int64_t tokens = 0;
+    if (!fields.integer(name, tokens, Limits::min(), Limits::max())) continue;
+    if (given.value_or(tokens) != tokens) return fields.wrong(name, "contradicts 'max_tokens'");
+    given = tokens;
+    if (tokens == kNoLimit) continue;
+    // With `echo` there is something to reply even without a new token.
+    if (tokens < 0 || (tokens == 0 && !request.echo))
+      fields.wrong(name, "must be at least 1, or -1 for no limit");
+    generation.generate = tokens > 0;
+    generation.max_tokens =
+        static_cast<uint32_t>(std::min<int64_t>(tokens, std::numeric_limits<int32_t>::max()));
+  }
 }
 
 // What only /v1/completions has, except for the prompt.
@@ -274,19 +301,7 @@ void read_body_fields(BodyFields& fields, ApiKind kind, const ApiContext& contex
   else
     read_prompts(fields, context.vocabulary, request.prompts);
   if (kind == ApiKind::kCompletion) read_completion_fields(fields, request);
-  // The engine cuts a limit beyond the context to what fits.
-  using Limits = std::numeric_limits<int64_t>;
-  constexpr int64_t kNoLimit = -1;
-  for (const char* name : {"max_tokens", "max_completion_tokens"})
-    if (int64_t tokens = 0;
-        fields.integer(name, tokens, Limits::min(), Limits::max()) && tokens != kNoLimit) {
-      // With `echo` there is something to reply even without a new token.
-      if (tokens < 0 || (tokens == 0 && !request.echo))
-        fields.wrong(name, "must be at least 1, or -1 for no limit");
-      generation.generate = tokens > 0;
-      generation.max_tokens =
-          static_cast<uint32_t>(std::min<int64_t>(tokens, std::numeric_limits<int32_t>::max()));
-    }
+  read_max_tokens(fields, request);
   read_sampling(fields, request);
   if (const json* biases = fields.find("logit_bias"))
     if (auto error =
@@ -294,7 +309,7 @@ void read_body_fields(BodyFields& fields, ApiKind kind, const ApiContext& contex
       fields.fail(std::move(*error));
   read_stop(fields, generation.stop);
   read_banned_strings(fields, generation.banned_strings);
-  read_compress(fields, request.compress);
+  read_compress(fields, request);
   read_logprobs(fields, kind, request);
   fields.integer("n", request.n, 1, kMostCompletions);
   if (request.prompts.size() * request.n > kMostChoices)

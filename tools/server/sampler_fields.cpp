@@ -6,6 +6,7 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -16,6 +17,7 @@ using nlohmann::json;
 
 constexpr double kCutoffUnit = 1e-4;  // of epsilon_cutoff and eta_cutoff in text-generation-webui
 constexpr size_t kMostBreakerBytes = 128;
+constexpr float kRangeRounding = 1e-3f;  // by clients that compute one range from the other
 
 struct SamplerNumber {
   std::string_view name;
@@ -44,6 +46,10 @@ constexpr std::string_view kOtherSamplerFields[] = {
     "mirostat",      "mirostat_mode",      "dry_allowed_length",    "dry_penalty_last_n",
     "samplers",      "sampler_priority",   "dry_sequence_breakers", "dynatemp_low",
     "dynatemp_high", "dynamic_temperature"};
+// Two names that clients have for the same number.
+constexpr std::pair<std::string_view, std::string_view> kSameNumbers[] = {
+    {"typical_p", "typical"}, {"mirostat", "mirostat_mode"}};
+constexpr std::string_view kOrderFields[] = {"samplers", "sampler_priority"};
 
 ApiError wrong_sampler_field(std::string_view name, std::string_view what) {
   return {.message = fmt::format("'{}' {}", name, what), .param = std::string(name)};
@@ -98,15 +104,37 @@ std::optional<ApiError> read_names(const json& field, std::string_view name,
   return std::nullopt;
 }
 
+ApiError contradiction(std::string_view name, std::string_view other) {
+  return wrong_sampler_field(name, fmt::format("contradicts '{}'", other));
+}
+
+// Both names of a number may be given if they agree.
+std::optional<ApiError> check_same_numbers(const json& body) {
+  for (const auto& [first, second] : kSameNumbers) {
+    const json *one = find_field(body, first), *other = find_field(body, second);
+    if (one != nullptr && other != nullptr && *one != *other) return contradiction(second, first);
+  }
+  return std::nullopt;
+}
+
+// An empty list asks for nothing.
+const json* find_order(const json& body, std::string_view name) {
+  const json* field = find_field(body, name);
+  return field == nullptr || (field->is_structured() && field->empty()) ? nullptr : field;
+}
+
 std::optional<ApiError> read_order(const json& body, SamplerOrder& order) {
-  for (const char* name : {"samplers", "sampler_priority"}) {
-    const json* field = find_field(body, name);
-    if (field == nullptr || (field->is_structured() && field->empty())) continue;
+  std::string_view given_as;
+  for (const std::string_view name : kOrderFields) {
+    const json* field = find_order(body, name);
+    if (field == nullptr) continue;
     std::vector<std::string> names;
     if (auto error = read_names(*field, name, ";,\n ", names)) return error;
     const auto parsed = parse_sampler_order(names);
     if (!parsed.ok()) return wrong_sampler_field(name, "is wrong: " + parsed.error().message);
+    if (!given_as.empty() && order != *parsed) return contradiction(name, given_as);
     order = *parsed;
+    given_as = name;
   }
   return std::nullopt;
 }
@@ -136,22 +164,26 @@ std::optional<ApiError> read_breakers(const json& body, std::vector<std::string>
 }
 
 // text-generation-webui gives the lowest and the highest temperature instead of a middle and a
-// range, which count if `dynamic_temperature` is true.
+// range, which count if `dynamic_temperature` is true. Clients of several servers send both forms,
+// which have to agree.
 std::optional<ApiError> read_temperature_range(const json& body, SamplingOptions& sampling) {
-  bool dynamic = false;
-  if (const json* field = find_field(body, "dynamic_temperature")) {
-    if (!field->is_boolean())
-      return wrong_sampler_field("dynamic_temperature", "must be true or false");
-    dynamic = field->get<bool>();
-  }
+  const json* const dynamic_field = find_field(body, "dynamic_temperature");
+  if (dynamic_field != nullptr && !dynamic_field->is_boolean())
+    return wrong_sampler_field("dynamic_temperature", "must be true or false");
+  const bool dynamic = dynamic_field != nullptr && dynamic_field->get<bool>();
   double low = 1, high = 1;
   for (const auto& [name, value] : {std::pair{"dynatemp_low", &low}, {"dynatemp_high", &high}})
     if (const json* field = find_field(body, name))
       if (auto error = read_number(*field, name, 0, 100, *value)) return error;
+  if (dynamic && low > high)
+    return wrong_sampler_field("dynatemp_low", "must not be above 'dynatemp_high'");
+  const float range = dynamic ? static_cast<float>((high - low) / 2) : 0.0f;
+  if (dynamic_field != nullptr && find_field(body, "dynatemp_range") != nullptr &&
+      std::abs(sampling.dynatemp_range - range) > kRangeRounding)
+    return contradiction("dynamic_temperature", "dynatemp_range");
   if (!dynamic) return std::nullopt;
-  if (low > high) return wrong_sampler_field("dynatemp_low", "must not be above 'dynatemp_high'");
   sampling.temperature = static_cast<float>((low + high) / 2);
-  sampling.dynatemp_range = static_cast<float>((high - low) / 2);
+  sampling.dynatemp_range = range;
   return std::nullopt;
 }
 
@@ -161,6 +193,12 @@ bool is_sampler_field(std::string_view name) {
   return std::ranges::find(kSamplerNumbers, name, &SamplerNumber::name) !=
              std::end(kSamplerNumbers) ||
          std::ranges::find(kOtherSamplerFields, name) != std::end(kOtherSamplerFields);
+}
+
+std::string_view sampler_order_field(const json& body) {
+  for (const std::string_view name : kOrderFields)
+    if (find_order(body, name) != nullptr) return name;
+  return {};
 }
 
 std::optional<ApiError> read_sampler_fields(const json& body, GenerationRequest& generation) {
@@ -179,6 +217,7 @@ std::optional<ApiError> read_sampler_fields(const json& body, GenerationRequest&
       return wrong_sampler_field(name, "must be 0 or 2: version 1 is not supported");
     sampling.mirostat = static_cast<uint32_t>(mirostat);
   }
+  if (auto error = check_same_numbers(body)) return error;
   int64_t allowed = sampling.dry_allowed_length, last = sampling.dry_penalty_last_n;
   constexpr int64_t kMost = std::numeric_limits<int32_t>::max();
   if (auto error = read_whole(body, "dry_allowed_length", 1, kMost, allowed)) return error;
