@@ -8,8 +8,7 @@
 
 #include "engine/prepare_steps.h"
 #include "engine/rank_worker.h"
-#include "runtime/chain_check.h"
-#include "runtime/fragment_check.h"
+#include "runtime/device_check.h"
 #include "runtime/log.h"
 #include "runtime/memory.h"
 #include "runtime/pipeline_cache.h"
@@ -242,8 +241,7 @@ Status Session::open_device() {
   HEARTH_ASSIGN(device_, Device::open(*instance_, options_.ranks.device(0, options_.device)));
   HEARTH_ASSIGN(pipelines_,
                 PipelineStore::create(*device_, {.cache_directory = default_cache_directory()}));
-  HEARTH_TRY(check_chain(*device_, *pipelines_));
-  return check_fragments(*device_, *pipelines_);
+  return check_device(*device_, *pipelines_);
 }
 
 void Session::start_preparation() {
@@ -279,6 +277,7 @@ EngineOptions Session::engine_options() const {
                         .speculation = options_.speculation,
                         .block_observer = options_.block_observer};
   options.speculation.in_place = options_.deterministic;
+  options.speculation.on_cpu = device_->caps().type == DeviceType::kCpu;
   options.limits = {
       .max_sequences = runner.slots,
       .max_step_tokens = wanted == 0 ? runner.limits.rows : std::min(wanted, runner.limits.rows),

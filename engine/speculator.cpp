@@ -28,7 +28,7 @@ bool only_decodes(const StepRecord& record) {
 }  // namespace
 
 Speculator::Speculator(const Links& links, const SpeculationOptions& options)
-    : links_(links), options_(options) {
+    : links_(links), options_(options), ahead_(options.on_cpu), waiting_(options.on_cpu) {
   chances_.reserve(links.scheduler.limits().max_sequences);
   lengths_.reserve(links.scheduler.limits().max_sequences);
 }

@@ -26,6 +26,7 @@ struct SpeculationOptions {
   bool draft_model = false;         // whether there is one
   float draft_min_p = 0;            // a draft ends before a token that its model finds less likely
   bool in_place = false;            // see judge_proposals(); for equality to the last bit
+  bool on_cpu = false;              // steps run on a CPU, where rows cost more (row_costs.h)
 };
 
 // Reads "ngram", "auto", "synthetic:0.7", "off". An error says what is wrong with the text.

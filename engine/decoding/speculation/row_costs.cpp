@@ -6,8 +6,9 @@
 namespace hearth {
 namespace {
 
-// What a row more is taken to cost as long as it is not measured, as a share of the step.
-constexpr double kUnknownRowPrice = 0.004;
+// What a row more is taken to cost as long as it is not measured: as a share of the step, and, on a
+// CPU, of the step's time per row.
+constexpr double kUnknownRowPrice = 0.004, kUnknownCpuRowPrice = 0.5;
 // How far one measurement can be from the estimate: a step may have had to record its commands.
 constexpr double kMostChange = 1.5;
 constexpr double kWeight = 0.125;  // of a new measurement
@@ -60,7 +61,8 @@ std::optional<double> RowCosts::seconds(std::uint32_t rows) const {
   if (!known(estimates_[below])) return std::nullopt;
   const double least = estimates_[below].seconds;
   if (below == index) return least;
-  const double guess = least * (1 + kUnknownRowPrice * (rows_of(index) - rows_of(below)));
+  const double price = on_cpu_ ? kUnknownCpuRowPrice / rows_of(below) : kUnknownRowPrice;
+  const double guess = least * (1 + price * (rows_of(index) - rows_of(below)));
   // A larger step that was faster than the guess says more.
   for (std::size_t above = index + 1; above < kSizes; ++above)
     if (known(estimates_[above]))

@@ -3,7 +3,9 @@
 // tiles and the time jumps at their edges. Pure: the caller measures.
 //
 // A size that has not been run is estimated to cost hardly more than the next smaller one, so that
-// whoever chooses by cost tries it once and then knows. An estimate is forgotten if the size is not
+// whoever chooses by cost tries it once and then knows. On a CPU that would be wrong by far, and
+// trying a large size would take as long as many small steps; there, each row is estimated to cost
+// half as much as the rows below it do on average. An estimate is forgotten if the size is not
 // run for long, and sooner the fewer steps it is based on: the first steps of a size may be slow,
 // and whoever chooses by cost would never come back to it. Not thread-safe; never allocates.
 #pragma once
@@ -19,6 +21,8 @@ namespace hearth {
 class RowCosts {
  public:
   static constexpr std::uint32_t kMostRows = 4096;  // larger steps are not counted
+
+  explicit RowCosts(bool on_cpu = false) : on_cpu_(on_cpu) {}
 
   // A step of `rows` rows took this long.
   void add(std::uint32_t rows, double seconds);
@@ -48,6 +52,7 @@ class RowCosts {
            steps_ - estimate.last < std::min(kLifetime, kTrust * (estimate.count - 1));
   }
 
+  bool on_cpu_;
   std::array<Estimate, kSizes> estimates_{};
   std::uint64_t steps_ = 0;
 };

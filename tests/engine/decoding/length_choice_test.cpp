@@ -105,6 +105,15 @@ TEST(RowCosts, UnknownSizesLookCheapUntilTheyAreMeasured) {
   EXPECT_LT(*costs.seconds(7), 1.1) << "still unknown";
 }
 
+TEST(RowCosts, UnknownSizesLookDearerOnACpu) {
+  RowCosts costs(/*on_cpu=*/true);
+  for (int i = 0; i < 2; ++i) costs.add(8, 1.0);
+  EXPECT_EQ(*costs.seconds(12), 1.25);
+  EXPECT_EQ(*costs.seconds(104), 7.0);
+  for (int i = 0; i < 2; ++i) costs.add(12, 1.5);
+  EXPECT_EQ(*costs.seconds(24), 2.25) << "from the next smaller size that was measured";
+}
+
 TEST(RowCosts, WhatWasNotMeasuredForLongIsForgotten) {
   RowCosts costs;
   for (int i = 0; i < 2; ++i) costs.add(8, 9.0);
