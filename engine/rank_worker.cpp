@@ -11,9 +11,8 @@
 #include "engine/ranks/link_timing.h"
 #include "engine/ranks/rank_loop.h"
 #include "engine/ranks/shard_loop.h"
-#include "runtime/chain_check.h"
 #include "runtime/device.h"
-#include "runtime/fragment_check.h"
+#include "runtime/device_check.h"
 #include "runtime/memory.h"
 #include "runtime/pipeline_cache.h"
 
@@ -34,8 +33,7 @@ Status open_rank_device(RankDevice& own, Instance& instance, const SessionOption
   HEARTH_ASSIGN(own.device, Device::open(instance, options.ranks.device(rank, options.device)));
   HEARTH_ASSIGN(own.pipelines,
                 PipelineStore::create(*own.device, {.cache_directory = default_cache_directory()}));
-  HEARTH_TRY(check_chain(*own.device, *own.pipelines));
-  return check_fragments(*own.device, *own.pipelines);
+  return check_device(*own.device, *own.pipelines);
 }
 
 Status load_layers(RankDevice& own, const ModelFile& file, const SessionOptions& options,

@@ -171,19 +171,12 @@ void CommandRecorder::end_command() {
 
 void CommandRecorder::dispatch(const Dispatch& dispatch) {
   if (log_ != nullptr) log_->push_back({dispatch.pipeline.info(), dispatch.groups});
-  if (!check(dispatch.arguments.accesses(), dispatch.pipeline.name()) ||
-      !check(dispatch.also, dispatch.pipeline.name()) || is_dry())
-    return;
+  const std::span<const Access> accesses = dispatch.arguments.accesses();
+  if (!check(accesses, dispatch.pipeline.name()) || is_dry()) return;
   assert(!transfer_only_ && "kernels run on the compute queue");
   const bool chains = chain_.enabled() && dispatch.pipeline.chained() && !dispatch.lasting;
-  constexpr size_t kMostOthers = 8;
-  std::array<Access, kMaxPushBytes / sizeof(uint64_t) + kMostOthers> accesses;
-  assert(dispatch.also.size() <= kMostOthers);
-  const auto end = std::ranges::copy(dispatch.arguments.accesses(), accesses.begin()).out;
-  const auto last = std::ranges::copy(dispatch.also, end).out;
-  begin_command({accesses.begin(), last},
-                dispatch.label.empty() ? dispatch.pipeline.name() : dispatch.label, kStageCompute,
-                chains);
+  begin_command(accesses, dispatch.label.empty() ? dispatch.pipeline.name() : dispatch.label,
+                kStageCompute, chains);
   if (bound_ != dispatch.pipeline.handle()) {
     bound_ = dispatch.pipeline.handle();
     vkCmdBindPipeline(buffer_.handle_, VK_PIPELINE_BIND_POINT_COMPUTE, bound_);

@@ -8,7 +8,6 @@
 // their order. One thread per recorder.
 #pragma once
 
-#include <initializer_list>
 #include <memory>
 #include <span>
 #include <string>
@@ -64,9 +63,6 @@ struct Dispatch {
   const Pipeline& pipeline;
   KernelArguments arguments;
   GroupCount groups;
-  // What it accesses although no argument is a slice of it, such as memory whose addresses are in a
-  // buffer.
-  std::initializer_list<Access> also = {};
   // It changes what outlives the recording and must not run twice. No kernel of a chain may give up
   // waiting once it has run, so it waits at a barrier, and so does everything after it.
   bool lasting = false;

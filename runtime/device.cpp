@@ -91,13 +91,6 @@ Error Device::lost_error() const {
                       caps_.name)};
 }
 
-Status Device::wait_idle() {
-  if (lost()) return lost_error();
-  const VkResult result = vkDeviceWaitIdle(handle_);
-  if (result != VK_SUCCESS) return error_from(result, "waiting for the device");
-  return {};
-}
-
 Error Device::error_from(int vk_result, std::string_view what) {
   const auto result = static_cast<VkResult>(vk_result);
   if (result != VK_ERROR_DEVICE_LOST) return vulkan_error(result, what);

@@ -55,8 +55,6 @@ class Device {
   Error lost_error() const;
   void mark_lost() { lost_.store(true, std::memory_order_relaxed); }
 
-  Status wait_idle();
-
   // For runtime/ only: handles, errors and names.
   VkDevice handle() const { return handle_; }
   VkPhysicalDevice physical() const { return physical_; }

@@ -18,6 +18,7 @@
 
 #include "runtime/chain.h"
 #include "runtime/hazards.h"
+#include "runtime/rounding.h"
 
 namespace hearth {
 
@@ -43,9 +44,17 @@ class BufferArgument {
   Access access_;
 };
 
+// A buffer that the kernel finds by itself: by its distance from another one, or by addresses in
+// memory. It takes no room among the arguments, and is declared for the sake of its access.
+template <AccessMode kDeclared>
+struct FoundBuffer : BufferArgument<kDeclared> {
+  using BufferArgument<kDeclared>::BufferArgument;
+};
+
 // Every device has this many bytes of push constants. The recorder uses the last ones.
 inline constexpr size_t kPushBytes = 128;
 inline constexpr size_t kMaxPushBytes = kPushBytes - sizeof(ChainPush);
+inline constexpr size_t kMostAccesses = 16;
 
 namespace fields {
 
@@ -105,14 +114,25 @@ inline constexpr bool kIsBuffer = false;
 template <AccessMode kDeclared>
 inline constexpr bool kIsBuffer<BufferArgument<kDeclared>> = true;
 
-// The bytes of a member in GLSL, which are also its alignment.
+template <class T>
+inline constexpr bool kIsFound = false;
+template <AccessMode kDeclared>
+inline constexpr bool kIsFound<FoundBuffer<kDeclared>> = true;
+
 template <class Member>
-inline constexpr size_t kBytes = kIsBuffer<Member> ? sizeof(uint64_t) : sizeof(Member);
+inline constexpr bool kHasAccess = kIsBuffer<Member> || kIsFound<Member>;
+
+// The bytes of a member in GLSL, which are also its alignment; 0 if GLSL does not have it.
+template <class Member>
+inline constexpr size_t kBytes = kIsFound<Member>    ? 0
+                                 : kIsBuffer<Member> ? sizeof(uint64_t)
+                                                     : sizeof(Member);
 
 template <class... Members>
 consteval size_t packed_bytes() {
   size_t end = 0;
-  ((end = (end + kBytes<Members> - 1) / kBytes<Members> * kBytes<Members> + kBytes<Members>), ...);
+  for (const size_t bytes : {kBytes<Members>...})
+    if (bytes > 0) end = round_up(end, bytes) + bytes;
   return end;
 }
 
@@ -127,6 +147,8 @@ class KernelArguments {
       fields::with_members(arguments, [this]<class... Members>(const Members&... members) {
         static_assert(fields::packed_bytes<Members...>() <= kMaxPushBytes,
                       "these arguments do not fit into push constants");
+        static_assert((size_t{fields::kHasAccess<Members>} + ...) <= kMostAccesses,
+                      "these arguments have too many buffers");
         (this->add(members), ...);
       });
     } else {
@@ -141,8 +163,8 @@ class KernelArguments {
  private:
   template <class Member>
   void add(const Member& member) {
-    if constexpr (fields::kIsBuffer<Member>) {
-      put(member.address());
+    if constexpr (fields::kHasAccess<Member>) {
+      if constexpr (fields::kIsBuffer<Member>) put(member.address());
       if (member.access().slice.buffer != nullptr) accesses_[count_++] = member.access();
     } else {
       put(member);
@@ -151,14 +173,14 @@ class KernelArguments {
   template <class Number>
   void put(Number number) {
     static_assert(std::is_arithmetic_v<Number> && (sizeof number == 4 || sizeof number == 8));
-    size_ = (size_ + sizeof number - 1) / sizeof number * sizeof number;
+    size_ = round_up(size_, sizeof number);
     std::memcpy(bytes_.data() + size_, &number, sizeof number);
     size_ += sizeof number;
   }
 
   std::array<std::byte, kMaxPushBytes> bytes_{};
   size_t size_ = 0;
-  std::array<Access, kMaxPushBytes / sizeof(uint64_t)> accesses_;
+  std::array<Access, kMostAccesses> accesses_;
   size_t count_ = 0;
 };
 

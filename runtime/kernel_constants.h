@@ -58,6 +58,13 @@ class KernelConstants {
   const std::string& unknown_name() const { return unknown_name_; }
 
   uint32_t workgroup_size() const { return words_.empty() ? 1 : words_.front(); }
+  struct Named {
+    const char* name;
+    uint32_t word;
+    bool is_float;
+  };
+  // All that are passed to the kernel, except the workgroup size; none if they have no names.
+  std::vector<Named> named() const;
   // What is passed to the kernel as constants 0, 1, 2, ...
   std::span<const uint32_t> words() const { return words_; }
 
@@ -67,7 +74,7 @@ class KernelConstants {
  private:
   // What is the same for all values of a struct.
   struct Declaration {
-    std::span<const char* const> names;
+    std::span<const params::DeclaredConstant> constants;
     std::span<const uint32_t> defaults;
   };
   template <class T>
@@ -89,15 +96,16 @@ struct KernelConstants::Declared {
     return ((T::template declared<T>(params::ConstantId<kIds>{}).offset == 4 * kIds) && ...);
   }
   template <size_t... kIds>
-  static constexpr std::array<const char*, kCount<T>> names_of(std::index_sequence<kIds...>) {
-    return {T::template declared<T>(params::ConstantId<kIds>{}).name...};
+  static constexpr std::array<params::DeclaredConstant, kCount<T>> constants_of(
+      std::index_sequence<kIds...>) {
+    return {T::template declared<T>(params::ConstantId<kIds>{})...};
   }
   using Ids = std::make_index_sequence<kCount<T>>;
   static_assert(ids_in_order(Ids{}), "constants are declared in the order of their ids, from 0 on");
 
-  static constexpr auto kNames = names_of(Ids{});
+  static constexpr auto kConstants = constants_of(Ids{});
   static constexpr auto kDefaults = std::bit_cast<std::array<uint32_t, kCount<T>>>(T{});
-  static constexpr Declaration kDeclaration{kNames, kDefaults};
+  static constexpr Declaration kDeclaration{kConstants, kDefaults};
 };
 
 template <DeclaredConstants T>

@@ -9,7 +9,7 @@
 //   workgroups = [items, kv_heads, 1]
 // kFuseRope works as in attention_rows.comp.
 // REQUIRES: full subgroups of 32; kRows at most 8; head_size a multiple of 64; kStreamLanes 4 and
-// kRun 16, which divides kBlockTokens; tiles of one token; addresses are multiples of 16.
+// kRun 16, which divides kTokensPerBlock; tiles of one token; addresses are multiples of 16.
 #version 460
 #extension GL_GOOGLE_include_directive : require
 #extension GL_KHR_cooperative_matrix : require

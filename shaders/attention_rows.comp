@@ -16,7 +16,7 @@
 // With kFuseRope, q is as the projection left it, and k and v follow it in memory: the kernel also does
 // rope_kv.comp's work for its rows, and the workgroup that sees the last key writes key and value to
 // the cache.
-// REQUIRES: full subgroups of kSubgroupSize, a multiple of kStreamLanes; kRun divides kBlockTokens;
+// REQUIRES: full subgroups of kSubgroupSize, a multiple of kStreamLanes; kRun divides kTokensPerBlock;
 // addresses and head_size are multiples of 16. With kFuseRope also rope_kv.comp's requirements, tiles
 // of one token, and one workgroup for all heads that share a KV head.
 #version 460

@@ -6,7 +6,7 @@
 // each lane with kLaneQuads quads of the head.
 //   workgroups = [items, kv_heads * ceil(tokens of a tile * group / kRows), 1]
 // TREE_ROWS: as in attention_rows.comp.
-// REQUIRES: full subgroups of kSubgroupSize, which divides kBlockTokens; addresses and head_size are
+// REQUIRES: full subgroups of kSubgroupSize, which divides kTokensPerBlock; addresses and head_size are
 // multiples of 16.
 #version 460
 #extension GL_GOOGLE_include_directive : require
@@ -58,7 +58,7 @@ void main() {
   for (uint base = first; base <= last_key; base += kSubgroupSize) {
     const uint first_kv_row = block_rows(work, base);
     const uint key = base + lane;
-    const uint kv_row = first_kv_row + clamp(key, work.item.key_begin, last_key) % kBlockTokens;
+    const uint kv_row = first_kv_row + clamp(key, work.item.key_begin, last_key) % kTokensPerBlock;
     float score[kRows];
     [[unroll]] for (uint r = 0; r < kRows; ++r) score[r] = 0.0;
     for (uint c = 0; c < kRowChunks; ++c) {
@@ -89,7 +89,7 @@ void main() {
 
     [[unroll]] for (uint k = 0; k < kSubgroupSize; ++k) {
       const uint row =
-          first_kv_row + clamp(base + k, work.item.key_begin, last_key) % kBlockTokens;
+          first_kv_row + clamp(base + k, work.item.key_begin, last_key) % kTokensPerBlock;
       [[unroll]] for (uint u = 0; u < kLaneQuads; ++u) {
         const vec4 value = load_kv_quad(params.values, params.value_scales, row,
                                        min(lane + u * kSubgroupSize, kRowQuads - 1));

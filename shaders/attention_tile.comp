@@ -11,7 +11,7 @@
 // completely, and tiles in which a row's max grows. All others become weights in their registers.
 //   workgroups = [items, kv_heads * ceil(tokens of a tile * group / kRows), 1]
 // REQUIRES: full subgroups of kSubgroupSize, a multiple of kM; head_size a multiple of kN, kK and
-// 16; kKeys a multiple of kN, kK, kBlockTokens and 8 * kSubgroupSize / kM; addresses are multiples
+// 16; kKeys a multiple of kN, kK, kTokensPerBlock and 8 * kSubgroupSize / kM; addresses are multiples
 // of 16.
 #version 460
 #extension GL_GOOGLE_include_directive : require
@@ -83,7 +83,7 @@ void load_tile(Work work, uint first_key) {
   [[unroll]] for (uint load = 0; load < kLoads; ++load) {
     const uvec2 at = load_place(load);
     const uint key = clamp(first_key + at.x, work.item.key_begin, work.item.key_end - 1);
-    const uint row = block_rows(work, key) + key % kBlockTokens;
+    const uint row = block_rows(work, key) + key % kTokensPerBlock;
     next_keys[load] = load_chunk(params.keys, params.key_scales, row, at.y);
     next_values[load] = load_chunk(params.values, params.value_scales, row, at.y);
   }
@@ -249,7 +249,7 @@ void attend(Work work) {
   // Every subgroup executes every barrier, also if it has no rows or takes the direct path: some drivers
   // turn even a subgroup barrier into a barrier of the whole workgroup.
   const uint first_row = gl_SubgroupID * kM;
-  const uint first_tile = work.item.key_begin / kBlockTokens * kBlockTokens;
+  const uint first_tile = work.item.key_begin / kTokensPerBlock * kTokensPerBlock;
   load_tile(work, first_tile);
   MatrixA q[kDepth];
   load_queries(work, first_row, q);

@@ -71,7 +71,7 @@ void process_head(uint which, uint row, uint block) {
     return;
 #endif
   } else {
-    const uint kv_row = (block * kKvHeads + which) * kBlockTokens + cache_position % kBlockTokens;
+    const uint kv_row = (block * kKvHeads + which) * kTokensPerBlock + cache_position % kTokensPerBlock;
     for (uint begin = 0; begin < kHeadQuads; begin += gl_SubgroupSize * kLaneQuads) {
       const uint first = begin + gl_SubgroupInvocationID * kLaneQuads;
       vec4 quads[kLaneQuads];
@@ -92,7 +92,7 @@ void main() {
   if (has_head) {
     const StepSequence sequence = Sequences(params.sequences).at[owner];
     cache_position = sequence.first_position + (row - sequence.first_row);
-    block = U32(params.block_tables).at[sequence.block_table + cache_position / kBlockTokens];
+    block = U32(params.block_tables).at[sequence.block_table + cache_position / kTokensPerBlock];
 #ifdef TREE_ROWS
     position = path_position(U32(params.row_sequences).at[gl_NumWorkGroups.y + row], cache_position);
 #endif

@@ -10,6 +10,8 @@
 #include <unordered_map>
 #include <vector>
 
+#include "runtime/rounding.h"
+
 namespace hearth::grammar {
 
 using TokenId = std::uint32_t;
@@ -63,7 +65,7 @@ class TokenTrie {
                                                  std::vector<TokenId> end_tokens);
 
   std::size_t vocabulary_size() const { return bytes_.size(); }
-  std::size_t mask_words() const { return (bytes_.size() + 31) / 32; }
+  std::size_t mask_words() const { return divide_up(bytes_.size(), 32); }
   std::string_view bytes(TokenId id) const {
     return id < bytes_.size() ? std::string_view(bytes_[id]) : std::string_view();
   }

@@ -1,6 +1,5 @@
 // A step as commands: its plan with the runner's buffers, then sampling.
 #include "engine/model/step_runner.h"
-#include "engine/ops/tuning/profile.h"
 #include "engine/sampling/sampler.h"
 #include "runtime/device.h"
 
@@ -79,14 +78,11 @@ Result<std::vector<CommandBuffer>> StepRunner::record(PipelineStore& pipelines,
                                                       const StepPlan& plan, size_t copy,
                                                       GpuTimer* timer) {
   const StepBucket& bucket = plan.bucket;
-  const uint32_t chained_rows = tuning_profile(device_.caps()).chained_rows;
-  // A step that meets other ranks cannot run again by itself, so it must not be a chain.
-  const bool alone = !model_.config().meets_ranks();
   const RecorderOptions options{.name = "step",
                                 .timer = timer,
                                 .serial = timer != nullptr,
-                                .chained = alone && timer == nullptr && bucket.rows <= chained_rows,
-                                .guarded = alone};
+                                .chained = plan.chained && timer == nullptr,
+                                .guarded = plan.repeats};
   if ((bucket.extras & kStepPools) != 0) HEARTH_TRY(allocate_pools());
   if ((bucket.extras & kStepHidden) != 0) HEARTH_TRY(allocate_hidden());
   const std::vector<PlanSegment> segments = cut_at_meetings(plan);

@@ -69,7 +69,7 @@ uint64_t step_input_bytes(const DeviceCaps& caps, const ModelConfig& config,
   });
   // A dealt table comes twice, and that of a sequence with padding again for the padding.
   const uint64_t tables = config.deal.is_divided() ? 3 : 1;
-  const uint64_t blocks = tables * divide_up(limits.context, params::kBlockTokens);
+  const uint64_t blocks = tables * divide_up(limits.context, params::kTokensPerBlock);
   return fixed + uint64_t{limits.most_sequences()} * blocks * sizeof(uint32_t) +
          step_word_bytes(config, limits);
 }

@@ -78,6 +78,7 @@ StepPlan StepPlanner::plan(const StepBucket& bucket, std::span<const uint32_t> l
        .windows = windows_,
        .vocabulary = model.config.vocabulary,
        .matmul_scratch_bytes = info_.matmul_scratch_bytes,
+       .meets_ranks = model.config.meets_ranks(),
        .deterministic = limits.deterministic,
        .fusion = info_.fusion},
       ops_of(model, bucket, layers, limits.divided_rows > 0 && bucket.rows >= limits.divided_rows));

@@ -107,13 +107,11 @@ Status record_list(CommandRecorder& recorder, PipelineStore& pipelines, const Ke
                                     .part_rows = rope != nullptr ? part_rows(*rope) : 0,
                                     // With dealt blocks, the lists have windows applied to them.
                                     .window = op.shape.dealt ? 0 : op.window,
-                                    .soft_cap = op.soft_cap};
-  recorder.dispatch({.pipeline = *pipeline,
-                     .arguments = arguments,
-                     .groups = plan.groups,
-                     .also = {reads(rope != nullptr ? rope->k.slice : q),
-                              reads(rope != nullptr ? rope->v.slice : q),
-                              splits ? writes(op.partials) : reads(q)}});
+                                    .soft_cap = op.soft_cap,
+                                    .k = rope != nullptr ? rope->k.slice : BufferSlice{},
+                                    .v = rope != nullptr ? rope->v.slice : BufferSlice{},
+                                    .partial_results = splits ? op.partials : BufferSlice{}};
+  recorder.dispatch({.pipeline = *pipeline, .arguments = arguments, .groups = plan.groups});
   return {};
 }
 

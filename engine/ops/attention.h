@@ -9,8 +9,8 @@
 // rows of a sequence may be a tree: such a row sees the keys before the tree and those of its
 // ancestors.
 //
-// Usage: choose_attention() once per bucket; record_attention() once per layer of it;
-// plan_attention() (attention_work.h) for every step, with its lists uploaded into `work`.
+// Usage: choose_attention() once per bucket; record_attention() once per layer of it; for every
+// step an AttentionPlanner (attention_work.h), whose lists are uploaded into `work`.
 #pragma once
 
 #include <cstdint>

@@ -44,8 +44,8 @@ Splits splits_of(uint32_t key_begin, uint32_t key_end, bool fixed, uint32_t spli
   if (fixed) return {round_up(key_begin + 1, split_keys), split_keys};
   // The nearest number of splits of about equal length, each beginning at a block boundary.
   const uint32_t count = std::max(1u, (key_end - key_begin + split_keys / 2) / split_keys);
-  const uint32_t begin = key_begin / params::kBlockTokens * params::kBlockTokens;
-  const uint32_t length = round_up(divide_up(key_end - begin, count), params::kBlockTokens);
+  const uint32_t begin = key_begin / params::kTokensPerBlock * params::kTokensPerBlock;
+  const uint32_t length = round_up(divide_up(key_end - begin, count), params::kTokensPerBlock);
   return {begin + length, length};
 }
 
@@ -138,9 +138,9 @@ void AttentionPlanner::cut_into_tiles(const AttentionStep& step, const Attention
     for (uint32_t token = 0; token < sequence.rows; token += tokens) {
       tokens = std::min(tile_tokens, sequence.rows - token);
       if (dealt != nullptr) {
-        const uint32_t slot = (sequence.first_position + token) % params::kBlockTokens;
+        const uint32_t slot = (sequence.first_position + token) % params::kTokensPerBlock;
         const bool alone = window != 0 || has_tree(sequence, ancestors);
-        tokens = std::min(tokens, alone ? 1 : params::kBlockTokens - slot);
+        tokens = std::min(tokens, alone ? 1 : params::kTokensPerBlock - slot);
       }
       const uint32_t first_end = sequence.first_position + token + (i < members ? 1 : 0);
       // The window of a tree row begins earlier by the rows that are not on its path.

@@ -30,7 +30,7 @@ namespace hearth {
 struct AttentionTuning {
   uint32_t few_tokens = 1;   // per tile of `few`; 0: everything goes to `many`, no trees
   uint32_t many_tokens = 0;  // per tile of `many`; 0: no such kernel, everything goes to `few`
-  // Splits are at least this long, a multiple of kBlockTokens.
+  // Splits are at least this long, a multiple of kTokensPerBlock.
   uint32_t split_keys = 256;
   // Each list is divided into about this many items, if splits stay long enough.
   uint32_t wanted_items = 0;

@@ -31,11 +31,9 @@ Status record_block_copy(CommandRecorder& recorder, PipelineStore& pipelines,
                              "are possible",
                              shape.pairs, shape.block_bytes, shape.planes)};
   HEARTH_ASSIGN(const Pipeline* pipeline, pipelines.get(plan.pipeline));
-  const params::BlockCopy params{.pairs = op.pairs, .planes = op.planes};
-  recorder.dispatch({.pipeline = *pipeline,
-                     .arguments = params,
-                     .groups = plan.groups,
-                     .also = {reads(op.from), writes(op.to)}});
+  const params::BlockCopy params{
+      .pairs = op.pairs, .planes = op.planes, .from = op.from, .to = op.to};
+  recorder.dispatch({.pipeline = *pipeline, .arguments = params, .groups = plan.groups});
   return {};
 }
 

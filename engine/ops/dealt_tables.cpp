@@ -16,7 +16,7 @@ void DealtTables::deal(const BlockDeal& deal, std::span<const params::StepSequen
     words_.push_back(deal.has(block) ? deal.place(block) : params::kElsewhere);
   for (const params::StepSequence& sequence : sequences) {
     const uint32_t wanted =
-        divide_up(sequence.first_position + sequence.rows, params::kBlockTokens);
+        divide_up(sequence.first_position + sequence.rows, params::kTokensPerBlock);
     const auto end = static_cast<uint32_t>(tables.size());
     const uint32_t given = end - std::min(end, sequence.block_table);
     const auto begin = static_cast<uint32_t>(words_.size());
@@ -34,7 +34,7 @@ void DealtTables::deal(const BlockDeal& deal, std::span<const params::StepSequen
 
 bool DealtTables::has(size_t sequence, uint32_t position) const {
   const Table& table = sequences_[sequence];
-  const uint32_t block = position / params::kBlockTokens;
+  const uint32_t block = position / params::kTokensPerBlock;
   if (block >= table.blocks) return false;
   const uint32_t* const before = blocks_before_.data() + table.first_count + block;
   return before[1] != before[0];
@@ -42,9 +42,9 @@ bool DealtTables::has(size_t sequence, uint32_t position) const {
 
 uint32_t DealtTables::keys_before(size_t sequence, uint32_t position) const {
   const Table& table = sequences_[sequence];
-  const uint32_t block = std::min(position / params::kBlockTokens, table.blocks);
-  const uint32_t whole = blocks_before_[table.first_count + block] * params::kBlockTokens;
-  return has(sequence, position) ? whole + position % params::kBlockTokens : whole;
+  const uint32_t block = std::min(position / params::kTokensPerBlock, table.blocks);
+  const uint32_t whole = blocks_before_[table.first_count + block] * params::kTokensPerBlock;
+  return has(sequence, position) ? whole + position % params::kTokensPerBlock : whole;
 }
 
 }  // namespace hearth

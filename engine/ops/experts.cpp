@@ -96,11 +96,9 @@ Status record_expert_product(CommandRecorder& recorder, PipelineStore& pipelines
       .outputs = outputs,
       .row_pairs = rows.sources ? 0 : rows.row_pairs,
       .experts = shape.experts,
-      .epsilon = rows.norm ? rows.norm->epsilon : 0};
-  recorder.dispatch({.pipeline = *pipeline,
-                     .arguments = params,
-                     .groups = product.kernel.groups,
-                     .also = {reads(weights.matrices)}});
+      .epsilon = rows.norm ? rows.norm->epsilon : 0,
+      .matrices = weights.matrices};
+  recorder.dispatch({.pipeline = *pipeline, .arguments = params, .groups = product.kernel.groups});
   return {};
 }
 

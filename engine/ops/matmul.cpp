@@ -11,6 +11,8 @@
 namespace hearth {
 namespace {
 
+constexpr uint64_t kScratchUnit = 16;  // where the scratch memory of a product begins
+
 uint32_t epilogue(const Matmul& op) {
   return (op.bias ? params::kEpilogueBias : 0) | (op.soft_cap != 0 ? params::kEpilogueSoftCap : 0) |
          (op.residual ? params::kEpilogueResidual : 0);
@@ -40,11 +42,10 @@ Status check(const MatmulPlan& plan, const Matmul& op) {
   if (plan.scratch_bytes > 0 && (!op.scratch || op.scratch->bytes < plan.scratch_bytes))
     return Error{ErrorKind::kInvalid,
                  fmt::format("this product needs {} bytes of scratch", plan.scratch_bytes)};
+  if (plan.shared && (!op.counts || op.counts->bytes < plan.shared->count_bytes))
+    return Error{ErrorKind::kInvalid,
+                 fmt::format("this product needs {} bytes of counters", plan.shared->count_bytes)};
   return {};
-}
-
-bool shares_tiles(const MatmulPlan& plan, const Matmul& op) {
-  return plan.shared && op.counts && op.counts->bytes >= plan.shared->count_bytes;
 }
 
 // One kernel of a plan, with its input and output.
@@ -77,7 +78,7 @@ Status dispatch(CommandRecorder& recorder, PipelineStore& pipelines, const Matmu
   }
   HEARTH_ASSIGN(const Pipeline* pipeline, pipelines.get(info));
   // Shared tiles use the scratch memory for partial sums.
-  const bool shared = shares_tiles(plan, op);
+  const bool shared = plan.shared.has_value();
   const BufferSlice parts = shared ? op.scratch->slice(plan.prepared_bytes, plan.part_bytes) : y;
   const BufferSlice norm_weight = norm ? norm->weight : op.norm_weight.value_or(op.weight);
   Access norm_state;
@@ -216,7 +217,7 @@ Result<std::optional<PartsPlan>> record_product(CommandRecorder& recorder, Pipel
     return parts;
   }
   HEARTH_ASSIGN(const BufferSlice x, prepared_rows(recorder, pipelines, plan, op));
-  const KernelPlan& multiply = shares_tiles(plan, op) ? plan.shared->multiply : plan.multiply;
+  const KernelPlan& multiply = plan.shared ? plan.shared->multiply : plan.multiply;
   HEARTH_TRY(dispatch(recorder, pipelines, plan, op,
                       {.kernel = multiply, .x = x, .written = writes(op.y)}));
   if (plan.rest)
@@ -245,30 +246,57 @@ Status record_matmul(CommandRecorder& recorder, PipelineStore& pipelines, const 
   return parts ? record_sum(recorder, pipelines, plan, op, *parts) : Status{};
 }
 
+std::vector<size_t> plan_matmul_turns(std::span<const MatmulChoice> matmuls,
+                                      uint64_t scratch_bytes) {
+  std::vector<size_t> turns;
+  uint64_t used = 0;
+  for (const MatmulChoice& matmul : matmuls) {
+    if (turns.empty() || used + matmul.plan.scratch_bytes > scratch_bytes) {
+      turns.push_back(0);
+      used = 0;
+    }
+    ++turns.back();
+    used += round_up(matmul.plan.scratch_bytes, kScratchUnit);
+  }
+  return turns;
+}
+
+namespace {
+
+// The products of a turn, then the kernels that add up their partial sums.
+Status record_turn(CommandRecorder& recorder, PipelineStore& pipelines,
+                   std::span<const PlannedMatmul> matmuls, const BufferSlice& scratch) {
+  struct Started {
+    Matmul op;
+    std::optional<PartsPlan> parts;
+  };
+  std::vector<Started> started;
+  uint64_t used = 0;
+  for (const auto& [plan, op] : matmuls) {
+    if (matmuls.size() > 1 && plan.shared)
+      return Error{ErrorKind::kInvalid, "products that run side by side would share counters"};
+    Matmul placed = op;
+    placed.scratch = scratch.slice(used, plan.scratch_bytes);
+    HEARTH_ASSIGN(const auto parts, record_product(recorder, pipelines, plan, placed));
+    started.push_back({placed, parts});
+    used += round_up(plan.scratch_bytes, kScratchUnit);
+  }
+  for (size_t i = 0; i < started.size(); ++i) {
+    const auto& [op, parts] = started[i];
+    if (parts) HEARTH_TRY(record_sum(recorder, pipelines, matmuls[i].plan, op, *parts));
+  }
+  return {};
+}
+
+}  // namespace
+
 Status record_matmuls(CommandRecorder& recorder, PipelineStore& pipelines,
-                      std::span<const PlannedMatmul> matmuls, const BufferSlice& scratch) {
-  for (size_t first = 0; first < matmuls.size();) {
-    // As many products as there is scratch for, then the kernels that add up their partial sums.
-    struct Started {
-      Matmul op;
-      std::optional<PartsPlan> parts;
-    };
-    std::vector<Started> started;
-    uint64_t used = 0;
-    for (const auto& [plan, op] : matmuls.subspan(first)) {
-      if (!started.empty() && used + plan.scratch_bytes > scratch.bytes) break;
-      Matmul placed = op;
-      if (matmuls.size() > 1) placed.counts.reset();  // they would share the counters
-      placed.scratch = scratch.slice(used, plan.scratch_bytes);
-      HEARTH_ASSIGN(const auto parts, record_product(recorder, pipelines, plan, placed));
-      started.push_back({placed, parts});
-      used += round_up(plan.scratch_bytes, 16);
-    }
-    for (size_t i = 0; i < started.size(); ++i) {
-      const auto& [op, parts] = started[i];
-      if (parts) HEARTH_TRY(record_sum(recorder, pipelines, matmuls[first + i].plan, op, *parts));
-    }
-    first += started.size();
+                      std::span<const PlannedMatmul> matmuls, std::span<const size_t> turns,
+                      const BufferSlice& scratch) {
+  size_t first = 0;
+  for (const size_t count : turns) {
+    HEARTH_TRY(record_turn(recorder, pipelines, matmuls.subspan(first, count), scratch));
+    first += count;
   }
   return {};
 }

@@ -4,6 +4,7 @@
 
 #include <optional>
 #include <span>
+#include <vector>
 
 #include "engine/ops/cost.h"
 #include "engine/ops/kernel_plan.h"
@@ -59,7 +60,7 @@ struct MatmulPlan {
   std::optional<KernelPlan> prepare;  // converts x to that form, in scratch memory
   KernelPlan multiply;
   std::optional<RestTiles> rest;      // runs in addition to it
-  std::optional<SharedTiles> shared;  // replaces it for an op with counters
+  std::optional<SharedTiles> shared;  // replaces it; never with siblings
   std::optional<KernelPlan> reduce;   // finally adds up partial sums from scratch memory
   uint64_t prepared_bytes = 0;        // scratch memory for x
   uint64_t part_bytes = 0;            // then, for partial sums
@@ -106,7 +107,7 @@ struct Matmul {
   float soft_cap = 0;                   // 0: none
   std::optional<BufferSlice> scratch;   // plan.scratch_bytes, if not 0
   std::optional<BufferSlice> prepared;  // x in plan.form, if an earlier kernel has written it
-  // plan.shared->count_bytes, zero before and after the product; without them no tile is shared.
+  // plan.shared->count_bytes, if tiles are shared; zero before and after the product.
   std::optional<BufferSlice> counts;
   // Weights, [inputs] f32, of the norm before this product, which then norms x itself. Only with
   // plan.can_norm.
@@ -139,10 +140,16 @@ struct PlannedMatmul {
   Matmul op;
 };
 
-// Records products that do not depend on each other. They run concurrently as long as `scratch`,
-// which replaces that of their ops, has room.
+// Products that do not depend on each other run side by side as long as there is scratch memory:
+// how many of them in the first turn, in the next, and so on. Pure.
+std::vector<size_t> plan_matmul_turns(std::span<const MatmulChoice> matmuls,
+                                      uint64_t scratch_bytes);
+
+// Records products turn by turn. `scratch` replaces that of their ops. REQUIRES: `turns` is what
+// plan_matmul_turns() returned for them and for `scratch`.
 Status record_matmuls(CommandRecorder& recorder, PipelineStore& pipelines,
-                      std::span<const PlannedMatmul> matmuls, const BufferSlice& scratch);
+                      std::span<const PlannedMatmul> matmuls, std::span<const size_t> turns,
+                      const BufferSlice& scratch);
 
 // Partial sums of split products that have yet to be added up: one matrix with the outputs of all
 // products, one after the other.

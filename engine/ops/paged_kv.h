@@ -17,25 +17,25 @@ inline std::string_view kv_format_name(KvFormat format) {
 }
 
 struct PagedKv {
-  BufferSlice keys, values;              // [blocks, kv_heads, kBlockTokens, head_size]
+  BufferSlice keys, values;              // [blocks, kv_heads, kTokensPerBlock, head_size]
   BufferSlice key_scales, value_scales;  // f16, one per kScaleWeights elements; only with Q8_0
 };
 
 // Bytes of the keys (or values) and of their scales, per block and layer.
 inline uint64_t kv_block_bytes(KvFormat format, uint32_t kv_heads, uint32_t head_size) {
-  const uint64_t elements = uint64_t{kv_heads} * params::kBlockTokens * head_size;
+  const uint64_t elements = uint64_t{kv_heads} * params::kTokensPerBlock * head_size;
   return format == KvFormat::kF16 ? elements * 2 : elements;
 }
 inline uint64_t kv_block_scale_bytes(KvFormat format, uint32_t kv_heads, uint32_t head_size) {
   const uint32_t runs = (head_size + params::kScaleWeights - 1) / params::kScaleWeights;
-  return format == KvFormat::kF16 ? 0 : uint64_t{kv_heads} * params::kBlockTokens * runs * 2;
+  return format == KvFormat::kF16 ? 0 : uint64_t{kv_heads} * params::kTokensPerBlock * runs * 2;
 }
 
 // Bytes of the keys and values of one token and layer, with their scales.
 inline double kv_token_bytes(KvFormat format, uint32_t kv_heads, uint32_t head_size) {
   const uint64_t bytes = kv_block_bytes(format, kv_heads, head_size) +
                          kv_block_scale_bytes(format, kv_heads, head_size);
-  return 2.0 * static_cast<double>(bytes) / params::kBlockTokens;
+  return 2.0 * static_cast<double>(bytes) / params::kTokensPerBlock;
 }
 
 }  // namespace hearth

@@ -2,10 +2,10 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <span>
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include "engine/program/record.h"
 #include "engine/program/segments.h"
@@ -43,17 +43,21 @@ std::string formula(const PlannedAdd& add) {
   return fmt::format("{} += {}", value_name(add.op.y), value_name(add.op.x));
 }
 
+std::string_view shared_norm(const PlannedProduct& product) {
+  return product.begins ? "; begins the next norm" : product.finishes ? "; finishes the norm" : "";
+}
+
 std::string formula(const PlannedProduct& product) {
   std::string x = in_form(product.op.x, product.form);
-  if (product.norm || product.finishes) x = fmt::format("norm({})", value_name(product.op.x));
+  if (product.norm) x = fmt::format("norm({})", value_name(product.op.x));
   std::string sum = fmt::format("weight * {}{}", x, product.has_bias ? " + bias" : "");
   if (product.op.soft_cap != 0) sum = fmt::format("soft cap({})", sum);
   if (product.parts) return fmt::format("{} = {}", partial_sums(*product.parts), sum);
   if (product.gate)
-    return fmt::format("{} = {}(gate) * up, both from {}", in_form(product.op.y, product.y_form),
-                       activation_name(*product.gate), sum);
+    return fmt::format("{} = {}(gate) * up, both from {}{}", in_form(product.op.y, product.y_form),
+                       activation_name(*product.gate), sum, shared_norm(product));
   return fmt::format("{} {} {}{}", value_name(product.op.y), product.op.adds ? "+=" : "=", sum,
-                     product.begins ? "; begins the next norm" : "");
+                     shared_norm(product));
 }
 
 std::string rope_text(const PlannedRopeKv& rope) {
@@ -86,11 +90,13 @@ std::string formula(const PlannedActivation& activation) {
 std::string formula(const PlannedExperts& experts) {
   const ExpertsShape& shape = experts.op.shape;
   return fmt::format(
-      "{} {} {} of {} experts({})",
+      "{} {} {} of {} experts({}), {}{}",
       experts.parts ? partial_sums(*experts.parts) : std::string(value_name(experts.op.y)),
       experts.parts ? "=" : "+=", shape.used, shape.experts,
       experts.norm ? fmt::format("norm({})", value_name(experts.op.x))
-                   : std::string(value_name(experts.op.x)));
+                   : std::string(value_name(experts.op.x)),
+      shape.activation == ExpertActivation::kSilu ? "silu" : "limited silu",
+      experts.has_gate_up_bias || experts.has_down_bias ? ", biases" : "");
 }
 
 std::string formula(const PlannedPick& pick) {
@@ -194,15 +200,32 @@ void add_sampling(const PlannedSampling& plan, std::vector<LayerDescription>& la
   add("ids = what the rows' stages leave", plan.sampling->stages);
 }
 
-// Kernels by their names, workgroups and constants.
+// A kernel by its name and workgroups.
 std::string kernel_text(const LoggedDispatch& dispatch) {
   const auto& [pipeline, groups] = dispatch;
   std::string count = fmt::format("{}", groups.x);
   if (groups.y != 1 || groups.z != 1) count += fmt::format(" x {}", groups.y);
   if (groups.z != 1) count += fmt::format(" x {}", groups.z);
-  const std::span<const uint32_t> rest = pipeline.constants.words().subspan(1);
-  return fmt::format("{}, {} groups of {} ({})", pipeline.kernel, count,
-                     pipeline.constants.workgroup_size(), fmt::join(rest, " "));
+  return fmt::format("{}, {} groups of {}", pipeline.kernel, count,
+                     pipeline.constants.workgroup_size());
+}
+
+// Its constants that are not 0, on lines of their own.
+std::string constants_text(const KernelConstants& constants) {
+  constexpr size_t kLineLength = 120;
+  const std::string indent(17, ' ');
+  std::string text, line = indent;
+  for (const auto& [name, word, is_float] : constants.named()) {
+    if (word == 0) continue;
+    const std::string one = is_float ? fmt::format(" {}={}", name, std::bit_cast<float>(word))
+                                     : fmt::format(" {}={}", name, word);
+    if (line.size() + one.size() > kLineLength) {
+      text += line + '\n';
+      line = indent;
+    }
+    line += one;
+  }
+  return line == indent ? text : text + line + '\n';
 }
 
 }  // namespace
@@ -256,6 +279,7 @@ std::string to_text(const std::vector<LayerDescription>& layers) {
       std::string left = fmt::format("  {:<14} {:<62}", op.part, op.formula);
       for (const LoggedDispatch& kernel : op.kernels) {
         text += fmt::format("{} {}\n", left, kernel_text(kernel));
+        text += constants_text(kernel.pipeline.constants);
         left.assign(left.size(), ' ');
       }
       if (op.kernels.empty()) text += fmt::format("  {:<14} {}\n", op.part, op.formula);
@@ -264,13 +288,19 @@ std::string to_text(const std::vector<LayerDescription>& layers) {
   return text;
 }
 
-std::string bucket_text(const StepBucket& bucket) {
-  if (bucket.sequence_rows <= 1)
-    return fmt::format("decode of {} sequence{}, up to {} tokens each", bucket.rows,
-                       bucket.rows == 1 ? "" : "s", bucket.context);
-  return fmt::format("{} rows of {} sequence{}, up to {} tokens each, {} logit row{}", bucket.rows,
-                     bucket.sequences, bucket.sequences == 1 ? "" : "s", bucket.context,
-                     bucket.logit_rows, bucket.logit_rows == 1 ? "" : "s");
+std::string step_text(const StepPlan& plan) {
+  const StepBucket& bucket = plan.bucket;
+  const auto some = [](uint32_t count, const char* what) {
+    return fmt::format("{} {}{}", count, what, count == 1 ? "" : "s");
+  };
+  const std::string what =
+      bucket.sequence_rows <= 1
+          ? fmt::format("decode of {}, up to {} tokens each", some(bucket.rows, "sequence"),
+                        bucket.context)
+          : fmt::format("{} of {}, up to {} tokens each, {}", some(bucket.rows, "row"),
+                        some(bucket.sequences, "sequence"), bucket.context,
+                        some(bucket.logit_rows, "logit row"));
+  return what + (plan.chained ? "; its kernels form a chain" : "");
 }
 
 }  // namespace hearth

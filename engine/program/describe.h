@@ -31,11 +31,11 @@ struct LayerDescription {
 // Fails if the plan cannot be recorded.
 Result<std::vector<LayerDescription>> describe(const StepPlan& plan);
 
-// One line per kernel: the part, the formula, the kernel with the number of its workgroups, their
-// size and the kernel's other constants.
+// For each kernel the part, the formula, and the kernel with the number of its workgroups and their
+// size; below it those of its constants that are not 0.
 std::string to_text(const std::vector<LayerDescription>& layers);
 
-// "decode of 8 sequences, up to 191 tokens each"
-std::string bucket_text(const StepBucket& bucket);
+// "decode of 8 sequences, up to 191 tokens each; its kernels form a chain"
+std::string step_text(const StepPlan& plan);
 
 }  // namespace hearth

@@ -29,7 +29,7 @@ DeviceCaps basic_caps(std::string name, uint32_t vendor_id, uint32_t device_id, 
   DeviceFeatures& features = caps.features;
   features.subgroup_arithmetic = features.storage16 = features.int64 = true;
   features.timeline_semaphore = features.synchronization2 = features.buffer_device_address = true;
-  features.subgroup_size_control = features.memory_model = true;
+  features.subgroup_size_control = features.memory_model = features.memory_model_chains = true;
   features.float16 = true;
   return caps;
 }

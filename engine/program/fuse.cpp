@@ -4,6 +4,7 @@
 #include <map>
 #include <utility>
 
+#include "engine/ops/tuning/profile.h"
 #include "engine/program/fusions.h"
 
 namespace hearth {
@@ -76,8 +77,10 @@ class Planner {
   PlannedAdd plan(const AddOp& op, uint32_t) { return {.op = op}; }
 
   PlannedProduct plan(const ProductOp& op, uint32_t rows) {
+    const auto& segments = matmuls_.get(input_.weights.get(op.weight), rows);
     return {.op = op,
-            .segments = matmuls_.get(input_.weights.get(op.weight), rows),
+            .segments = segments,
+            .turns = plan_matmul_turns(segments, input_.matmul_scratch_bytes),
             .has_bias = op.bias && input_.weights.has(*op.bias)};
   }
 
@@ -186,7 +189,11 @@ PlannedSampling plan_sampling(const FuseInput& input) {
 }  // namespace
 
 StepPlan fuse(const FuseInput& input, std::span<const Op> ops) {
+  const bool repeats = !input.meets_ranks;
   StepPlan step{.bucket = input.bucket,
+                .repeats = repeats,
+                .chained = repeats && input.caps.features.ordered_groups &&
+                           input.bucket.rows <= tuning_profile(input.caps).chained_rows,
                 .attention_shape = input.attention,
                 .attention = choose_attention(input.caps, input.attention, input.deterministic),
                 .layout = {},

@@ -22,6 +22,7 @@ struct FuseInput {
   std::span<const uint32_t> windows;  // the distinct windows of the layers, in the layout's order
   uint32_t vocabulary = 0;
   uint64_t matmul_scratch_bytes = 0;  // of the buffer that products share
+  bool meets_ranks = false;           // ModelConfig::meets_ranks()
   bool deterministic = false;         // a row's result does not depend on other rows
   bool fusion = true;                 // false: every op has its own kernels
 };

@@ -65,7 +65,8 @@ struct RowNorm {
 
 struct PlannedProduct {
   ProductOp op;                        // op.x and op.y as the kernels read and write them
-  std::vector<MatmulChoice> segments;  // of the weight; they run at the same time
+  std::vector<MatmulChoice> segments;  // of the weight
+  std::vector<size_t> turns;           // how many of them run at the same time, and then how many
   bool has_bias = false;
   RowForm form = RowForm::kFloats;   // of x
   std::optional<RowNorm> norm = {};  // of x
@@ -187,6 +188,9 @@ struct PlannedSampling {
 
 struct StepPlan {
   StepBucket bucket;
+  // Whether it can run again by itself, which a step that meets other ranks cannot; and whether its
+  // kernels form a chain (runtime/chain.h).
+  bool repeats = false, chained = false;
   // Attention is planned once for all layers of a bucket, and so are the places of a step's inputs.
   AttentionShape attention_shape;
   AttentionPlan attention;

@@ -79,7 +79,7 @@ class PlanRecorder {
     const BufferSlice& scratch = buffers_.matmul_scratch;
     return product.parts
                ? record_matmul_parts(recorder_, pipelines_, matmuls, *product.parts, scratch)
-               : record_matmuls(recorder_, pipelines_, matmuls, scratch);
+               : record_matmuls(recorder_, pipelines_, matmuls, product.turns, scratch);
   }
 
   // The product with one segment of the weight, whose outputs begin at `first`.

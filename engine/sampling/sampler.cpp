@@ -194,11 +194,11 @@ Status record_sampling(CommandRecorder& recorder, PipelineStore& pipelines,
                                        .words = words_after(op),
                                        .vocab = op.shape.vocab,
                                        .history_capacity = op.history_capacity,
-                                       .tally_words = plan.tally_words};
+                                       .tally_words = plan.tally_words,
+                                       .step_words = words};
   recorder.dispatch({.pipeline = *scan,
                      .arguments = scan_params,
                      .groups = plan.scan.groups,
-                     .also = {reads(words)},
                      .lasting = !plan.pick});
   if (!plan.pick) return {};
 

@@ -63,9 +63,9 @@ void load_run(Work work, uint first, out Run run) {
   run.first = first;
   const uint kv_row = next_kv_row;
   UNROLL for (uint i = 0; i < 2; ++i)
-    load_key(run, i, kv_row + inside(work, first + own_key(i)) % kBlockTokens);
+    load_key(run, i, kv_row + inside(work, first + own_key(i)) % kTokensPerBlock);
   UNROLL for (uint i = 0; i < 4; ++i)
-    load_value(run, i, kv_row + inside(work, first + own_value(i)) % kBlockTokens);
+    load_value(run, i, kv_row + inside(work, first + own_value(i)) % kTokensPerBlock);
   next_kv_row = block_rows(work, min(first + kStep, work.item.key_end - 1));
 }
 

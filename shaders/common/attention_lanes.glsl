@@ -71,13 +71,13 @@ void load_tile(out KvChunk keys[kKeyLoads], out KvChunk values[kValueLoads],
                uint blocks[kLoadBlocks], Work work, uint first_key) {
   UNROLL for (uint i = 0; i < kKeyLoads; ++i) {
     const uvec2 at = key_pair_at(i / 2);
-    const uint slot = inside(work, first_key + at.x + i % 2 * 8) % kBlockTokens;
+    const uint slot = inside(work, first_key + at.x + i % 2 * 8) % kTokensPerBlock;
     keys[i] = load_chunk(params.keys, params.key_scales, blocks[i / 2] + slot, at.y);
   }
   UNROLL for (uint i = 0; i < kValueLoads; ++i) {
     const uvec3 at = value_four_at(i / 4);
     const uint key = at.x * 16 + at.z * 2 + i % 2 + i % 4 / 2 * 8;
-    const uint slot = inside(work, first_key + key) % kBlockTokens;
+    const uint slot = inside(work, first_key + key) % kTokensPerBlock;
     values[i] =
         load_chunk(params.values, params.value_scales, blocks[kKeyPairLoads + i / 4] + slot, at.y);
   }
@@ -232,7 +232,7 @@ void write_sums(Work work, Fragment sums[kColumns], Rows rows) {
 }
 
 void attend(Work work) {
-  const uint first_tile = work.item.key_begin / kBlockTokens * kBlockTokens;
+  const uint first_tile = work.item.key_begin / kTokensPerBlock * kTokensPerBlock;
   KvChunk keys[kKeyLoads], values[kValueLoads];
   uint blocks[kLoadBlocks];
   find_blocks(blocks, work, first_tile);

@@ -41,7 +41,7 @@ uint token_row;  // the KV row of the token's key and value
 // Everything that does not depend on the projection.
 void begin_token(Work work, out Rotation rotation) {
   position = work.item.first_position;
-  token_row = block_rows(work, position) + position % kBlockTokens;
+  token_row = block_rows(work, position) + position % kTokensPerBlock;
   [[unroll]] for (uint i = 0; i < kQuadsPerLane; ++i) {
     rotation.cosines[i] = vec4(1.0);
     rotation.sines[i] = vec4(0.0);

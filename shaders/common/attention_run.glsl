@@ -40,9 +40,9 @@ void load_run(Work work, uint first, out Run run) {
   const uint first_kv_row = next_kv_row;
   const uint last_key = work.item.key_end - 1;
   [[unroll]] for (uint k = 0; k < kRun; ++k)
-    load_key(run, k, first_kv_row + clamp(first + k, work.item.key_begin, last_key) % kBlockTokens);
+    load_key(run, k, first_kv_row + clamp(first + k, work.item.key_begin, last_key) % kTokensPerBlock);
   [[unroll]] for (uint k = 0; k < kRun; ++k)
-    load_value(run, k, first_kv_row + clamp(first + k, work.item.key_begin, last_key) % kBlockTokens);
+    load_value(run, k, first_kv_row + clamp(first + k, work.item.key_begin, last_key) % kTokensPerBlock);
   next_kv_row = block_rows(work, min(first + kStep, last_key));
 }
 

@@ -114,10 +114,10 @@ uint inside(Work work, uint key) {
   return clamp(key, work.item.key_begin, work.item.key_end - 1);
 }
 
-// The first of the kBlockTokens KV rows of the block that holds `key`.
+// The first of the kTokensPerBlock KV rows of the block that holds `key`.
 uint block_rows(Work work, uint key) {
-  const uint block = U32(work.block_table).at[key / kBlockTokens];
-  return (block * kKvHeads + work.kv_head) * kBlockTokens;
+  const uint block = U32(work.block_table).at[key / kTokensPerBlock];
+  return (block * kKvHeads + work.kv_head) * kTokensPerBlock;
 }
 
 void write_result(Work work, uint row, uint quad, vec4 value) {

@@ -11,7 +11,9 @@
 // ChainPush (runtime/chain.h) that the recorder fills in. C++ sees a struct hearth::params::GatherRows, in
 // which buffers are slices; runtime/kernel_arguments.h makes push constants and accesses of it. Of buffers the
 // kernel says what it does with them: updates_address is for those that it both reads and writes. Other members
-// are 4- and 8-byte numbers; all together take at most 112 bytes. HEARTH_STRUCT declares structs in buffers,
+// are 4- and 8-byte numbers; all together take at most 112 bytes. Buffers that a kernel finds by itself, by
+// their distance from another one or by addresses in memory, are declared with HEARTH_FINDS_TO_READ(name) or
+// HEARTH_FINDS_TO_WRITE(name): GLSL does not see them. HEARTH_STRUCT declares structs in buffers,
 // HEARTH_CONSTANT numbers that both sides need.
 //
 // A kernel's specialization constants are declared in the same file, with their ids and defaults:
@@ -31,6 +33,7 @@
 #ifdef __cplusplus
 
 #include <cstddef>
+#include <type_traits>
 #include <cstdint>
 
 #include "runtime/kernel_arguments.h"
@@ -48,6 +51,7 @@ struct ConstantId {};
 struct DeclaredConstant {
   const char* name;
   std::size_t offset;  // in the struct
+  bool is_float;
 };
 }  // namespace hearth::params
 
@@ -57,6 +61,8 @@ struct DeclaredConstant {
 #define HEARTH_PARAMS_END \
   }; \
   }
+#define HEARTH_FINDS_TO_READ(name) FoundBuffer<AccessMode::kRead> name;
+#define HEARTH_FINDS_TO_WRITE(name) FoundBuffer<AccessMode::kWrite> name;
 #define HEARTH_STRUCT(name) HEARTH_PARAMS(name)
 #define HEARTH_STRUCT_END HEARTH_PARAMS_END
 #define HEARTH_CONSTANT(name, value) \
@@ -72,7 +78,7 @@ struct DeclaredConstant {
   type name = value; \
   template <class Self> \
   static constexpr DeclaredConstant declared(ConstantId<id>) { \
-    return {#name, offsetof(Self, name)}; \
+    return {#name, offsetof(Self, name), std::is_same_v<type, float>}; \
   }
 #define HEARTH_WORKGROUP_SIZE HEARTH_UINT(0, kWorkgroupSize, 1)
 #define HEARTH_UINT(id, name, value) HEARTH_TYPED_CONSTANT(uint, id, name, value)
@@ -93,6 +99,8 @@ struct DeclaredConstant {
   uint chain_groups; \
   } \
   params;
+#define HEARTH_FINDS_TO_READ(name)
+#define HEARTH_FINDS_TO_WRITE(name)
 #define HEARTH_STRUCT(name) struct name {
 #define HEARTH_STRUCT_END \
   } \

@@ -27,6 +27,9 @@ HEARTH_PARAMS(Attention)
   uint part_rows;              // with kFuseRope: rows from one partial sum, or matrix, of q, k and v to the next
   uint window;                 // a row at p sees keys above p - window; 0: every key up to p
   float soft_cap;              // score = soft_cap * tanh(score / soft_cap); 0: none
+  HEARTH_FINDS_TO_READ(k)      // with kFuseRope, by their distance from q
+  HEARTH_FINDS_TO_READ(v)
+  HEARTH_FINDS_TO_WRITE(partial_results)
 HEARTH_PARAMS_END
 
 #endif

@@ -22,6 +22,8 @@ HEARTH_CONSTANT(kNoBlock, 0xffffffffu)
 HEARTH_PARAMS(BlockCopy)
   reads_address pairs;   // [pairs] CopyPair
   reads_address planes;  // [planes] CopyPlane
+  HEARTH_FINDS_TO_READ(from)  // where the planes say
+  HEARTH_FINDS_TO_WRITE(to)
 HEARTH_PARAMS_END
 
 HEARTH_CONSTANTS(BlockCopy)

@@ -38,6 +38,7 @@ HEARTH_PARAMS(Experts)
   uint row_pairs;             // position p has row p / row_pairs of x; 0: sources[p]
   uint experts;               // only with kRouteUsed
   float epsilon;              // only with kNorm
+  HEARTH_FINDS_TO_READ(matrices)  // of the experts
 HEARTH_PARAMS_END
 
 #endif

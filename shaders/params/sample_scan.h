@@ -19,6 +19,7 @@ HEARTH_PARAMS(SampleScan)
   uint vocab;
   uint history_capacity;
   uint tally_words;               // 0: there are none
+  HEARTH_FINDS_TO_READ(step_words)
 HEARTH_PARAMS_END
 
 HEARTH_CONSTANTS(SampleScan)

@@ -37,7 +37,7 @@ TEST(StepMemory, IsEnoughForStepsOfEverySizeAndContext) {
           ASSERT_LE(attention_partial_bytes(capacity, shape), sizes.attention_partials)
               << device.name << ", " << count << " sequences of " << tokens;
           ASSERT_LE(attention_count_bytes(capacity, shape), sizes.attention_counts) << device.name;
-          const uint64_t blocks = divide_up(limits.context, params::kBlockTokens);
+          const uint64_t blocks = divide_up(limits.context, params::kTokensPerBlock);
           ASSERT_LE(step_layout(bucket, capacity, 1, false).block_tables + count * blocks * 4,
                     input_bytes)
               << device.name << ", " << count << " sequences of " << tokens;

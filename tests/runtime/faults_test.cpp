@@ -98,7 +98,7 @@ TEST_F(FaultsTest, LosingTheDeviceAtAnySubmissionIsAnError) {
 
     // From now on every call fails at once.
     EXPECT_EQ(job(*device).error().kind, ErrorKind::kDeviceLost);
-    EXPECT_EQ(device->wait_idle().error().kind, ErrorKind::kDeviceLost);
+    EXPECT_EQ(device->compute().wait_idle().error().kind, ErrorKind::kDeviceLost);
     EXPECT_EQ(device->memory().allocate({.bytes = 4}).error().kind, ErrorKind::kDeviceLost);
   }
   EXPECT_GE(failures, 4);

@@ -16,6 +16,8 @@ updates_address sums;
 uint rows;
 std::uint64_t stride;
 float scale;
+HEARTH_FINDS_TO_READ(near)
+HEARTH_FINDS_TO_WRITE(far)
 HEARTH_PARAMS_END
 
 namespace hearth::testing {
@@ -56,6 +58,16 @@ TEST(KernelArguments, AccessesFollowFromTheDeclaration) {
   EXPECT_TRUE(same(arguments.accesses()[0], reads(x.all())));
   EXPECT_TRUE(same(arguments.accesses()[1], writes(y.slice(16, 32))));
   EXPECT_TRUE(same(arguments.accesses()[2], reads_writes(y.slice(64, 4))));
+}
+
+// They take no room among the arguments.
+TEST(KernelArguments, BuffersThatTheKernelFindsItselfAreAccessedToo) {
+  const Buffer x = Buffer::stand_in(0x1000, 256), y = Buffer::stand_in(0x2000, 256);
+  const KernelArguments arguments = Arguments{.x = x.all(), .near = x.slice(16, 32), .far = y.all()};
+  EXPECT_EQ(arguments.bytes().size(), 44u);
+  ASSERT_EQ(arguments.accesses().size(), 3u);
+  EXPECT_TRUE(same(arguments.accesses()[1], reads(x.slice(16, 32))));
+  EXPECT_TRUE(same(arguments.accesses()[2], writes(y.all())));
 }
 
 // A dispatch may do less than its kernel is declared to do, and may go without a buffer.

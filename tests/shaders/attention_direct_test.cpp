@@ -41,7 +41,7 @@ TEST_F(AttentionDirectTest, LengthsWindowsCapsAndSplits) {
   AttentionCase test{
       .kv = KvFormat::kF16, .heads = 6, .kv_heads = 2, .head_size = 64, .sequences = kSequences};
   check(test, 1024, false);
-  check(test, params::kBlockTokens, false);
+  check(test, params::kTokensPerBlock, false);
   test.window = 21;
   check(test, 1024, false);
   test.window = 0;
@@ -57,12 +57,12 @@ TEST_F(AttentionDirectTest, SeveralTokensOfASequence) {
                      .head_size = 64,
                      .sequences = {{36, 5}, {0, 17}, {15, 1}, {250, 3}}};
   check(test, 1024, false);
-  check(test, params::kBlockTokens, false);
+  check(test, params::kTokensPerBlock, false);
   test.window = 21;
   check(test, 1024, false);
   test.sinks = {-30.0f, 0.0f, 2.0f, 5.0f, 1.0f, -1.0f};
   check(test, 1024, false);
-  check(test, params::kBlockTokens, false);
+  check(test, params::kTokensPerBlock, false);
 }
 
 TEST_F(AttentionDirectTest, Sinks) {
@@ -73,7 +73,7 @@ TEST_F(AttentionDirectTest, Sinks) {
                            .sequences = kSequences,
                            .sinks = {-30.0f, 0.0f, 2.0f, 5.0f}};
   check(test, 1024, false);
-  check(test, params::kBlockTokens, false);
+  check(test, params::kTokensPerBlock, false);
 }
 
 // One subgroup, as used for many sequences. Emulated, it spans several subgroups of the device,

@@ -62,7 +62,7 @@ TEST_F(AttentionLanesTest, PromptsWindowsCapsAndSplits) {
                      .head_size = 96,
                      .sequences = {{36, 1}, {0, 40}, {17, 9}, {60, 31}, {30, 3}, {0, 1}}};
   check(test, 32, 1024);
-  check(test, 32, params::kBlockTokens);
+  check(test, 32, params::kTokensPerBlock);
   test.window = 21;
   check(test, 32, 1024);
   test.window = 0;
@@ -78,7 +78,7 @@ TEST_F(AttentionLanesTest, Sinks) {
                            .sequences = {{0, 40}, {60, 31}, {36, 1}},
                            .sinks = {2.0f, -1.0f}};
   check(test, 32, 1024);
-  check(test, 32, params::kBlockTokens);
+  check(test, 32, params::kTokensPerBlock);
 }
 
 TEST_F(AttentionLanesTest, Q8Cache) {

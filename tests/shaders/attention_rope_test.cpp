@@ -96,7 +96,7 @@ class AttentionRopeTest : public AttentionGpuTest {
                            .first_position = before[i],
                            .block_table = static_cast<uint32_t>(tables.size())});
       owners.push_back(i);
-      tables.resize(tables.size() + before[i] / params::kBlockTokens + 1);
+      tables.resize(tables.size() + before[i] / params::kTokensPerBlock + 1);
     }
     owners.resize(shape.rows, params::kNoSequence);
     if (padding > 0) {
@@ -121,7 +121,7 @@ class AttentionRopeTest : public AttentionGpuTest {
       plan.few = direct_kernel(attention_shape, false, test.direct);
       plan.tuning.split_keys = 1024;
     }
-    if (test.split) plan.tuning.split_keys = params::kBlockTokens;
+    if (test.split) plan.tuning.split_keys = params::kTokensPerBlock;
     plan.capacity = attention_capacity(plan.tuning, attention_shape.bucket);
     plan.few.groups.x = plan.capacity.few;
     AttentionPlanner planner;

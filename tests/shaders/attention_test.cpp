@@ -65,7 +65,7 @@ class AttentionTest : public AttentionGpuTest {
     AttentionPlan plan = choose_attention(caps, shape_of(test), deterministic);
     if (key_blocks == 0) key_blocks = test.kv == KvFormat::kF16 ? 2 : 1;
     if (on_cpu() && plan.many)
-      plan.many->pipeline.constants.set("kKeys", key_blocks * params::kBlockTokens);
+      plan.many->pipeline.constants.set("kKeys", key_blocks * params::kTokensPerBlock);
     return plan;
   }
   // The same with the smallest possible splits.
@@ -73,7 +73,7 @@ class AttentionTest : public AttentionGpuTest {
     return with_tuning(test, plan,
                        {.few_tokens = plan.tuning.few_tokens,
                         .many_tokens = plan.tuning.many_tokens,
-                        .split_keys = params::kBlockTokens,
+                        .split_keys = params::kTokensPerBlock,
                         .wanted_items = 7,
                         .dealt = plan.tuning.dealt});
   }

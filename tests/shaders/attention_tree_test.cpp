@@ -41,13 +41,13 @@ class AttentionTreeTest : public AttentionGpuTest {
     AttentionPlan plan = choose_attention(caps, shape_of(test), deterministic);
     // Drivers of CPUs take long to compile many keys per tile.
     if (device().caps().type == DeviceType::kCpu && plan.many)
-      plan.many->pipeline.constants.set("kKeys", 2 * params::kBlockTokens);
+      plan.many->pipeline.constants.set("kKeys", 2 * params::kTokensPerBlock);
     return plan;
   }
 
   // With splits of one block.
   static AttentionPlan split_most(const AttentionCase& test, AttentionPlan plan) {
-    plan.tuning.split_keys = params::kBlockTokens;
+    plan.tuning.split_keys = params::kTokensPerBlock;
     plan.tuning.wanted_items = 7;
     plan.capacity = attention_capacity(plan.tuning, shape_of(test).bucket);
     plan.few.groups.x = plan.capacity.few;

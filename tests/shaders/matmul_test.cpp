@@ -181,6 +181,7 @@ TEST_F(MatmulTest, IndependentProductsRunSideBySide) {
   const std::vector<float> x = random_floats(kRows * kInputs, 2);
   const Buffer x_buffer = filled(x);
   std::vector<PlannedMatmul> products;
+  std::vector<MatmulChoice> choices;
   std::vector<Weights> weights;
   std::deque<Buffer> buffers, results;  // slices point to them
   uint64_t all = 0, most = 0;
@@ -189,6 +190,7 @@ TEST_F(MatmulTest, IndependentProductsRunSideBySide) {
         .format = WeightFormat::kF16, .rows = kRows, .inputs = kInputs, .outputs = outputs};
     const MatmulPlan plan = choose_matmul(gpu_caps(true), shape);
     ASSERT_TRUE(plan.reduce);
+    choices.push_back({plan, shape});
     weights.push_back(random_weights(shape.format, outputs, kInputs));
     buffers.push_back(filled(weights.back().device));
     results.push_back(poisoned(kRows * outputs * 4));
@@ -204,7 +206,9 @@ TEST_F(MatmulTest, IndependentProductsRunSideBySide) {
     const Buffer scratch = poisoned(scratch_bytes);
     auto recorder = CommandRecorder::begin(device());
     EXPECT_TRUE(recorder.ok());
-    EXPECT_TRUE(record_matmuls(*recorder, pipelines(), products, scratch.all()).ok());
+    const std::vector<size_t> turns = plan_matmul_turns(choices, scratch_bytes);
+    EXPECT_EQ(turns.size(), scratch_bytes == all ? 1u : 3u);
+    EXPECT_TRUE(record_matmuls(*recorder, pipelines(), products, turns, scratch.all()).ok());
     const auto commands = recorder->finish();
     EXPECT_TRUE(commands.ok());
     EXPECT_TRUE(device().compute().run(*commands).ok());

@@ -54,15 +54,15 @@ struct Batch {
                            .block_table = table_begin});
       // Blocks that this step does not write have an invalid id, which would be noticed at once.
       const uint32_t end = member.first_position + member.rows;
-      for (uint32_t block = 0; block * params::kBlockTokens < end; ++block) {
-        const bool written = (block + 1) * params::kBlockTokens > member.first_position;
+      for (uint32_t block = 0; block * params::kTokensPerBlock < end; ++block) {
+        const bool written = (block + 1) * params::kTokensPerBlock > member.first_position;
         block_tables.push_back(written ? free.back() : 0xffffu);
         if (written) free.pop_back();
       }
       for (uint32_t i = 0; i < member.rows; ++i) {
         row_sequences.push_back(static_cast<uint32_t>(sequences.size() - 1));
         positions.push_back(member.first_position + i);
-        blocks.push_back(block_tables[table_begin + positions.back() / params::kBlockTokens]);
+        blocks.push_back(block_tables[table_begin + positions.back() / params::kTokensPerBlock]);
         const size_t first = member.rows - member.parents.size();
         const uint32_t parent = i < first ? kTreeRoot : member.parents[i - first];
         const uint64_t own_row = paths.size();
@@ -212,9 +212,9 @@ class RopeKvTest : public GpuTest {
     CacheImage value_image{read<std::byte>(values), read<std::byte>(value_scales)};
     for (size_t r = 0; r < batch.positions.size(); ++r) {
       for (uint32_t h = 0; h < shape.kv_heads; ++h) {
-        const uint32_t slot = static_cast<uint32_t>(batch.positions[r] % params::kBlockTokens);
+        const uint32_t slot = static_cast<uint32_t>(batch.positions[r] % params::kTokensPerBlock);
         const size_t kv_row =
-            (size_t{batch.blocks[r]} * shape.kv_heads + h) * params::kBlockTokens + slot;
+            (size_t{batch.blocks[r]} * shape.kv_heads + h) * params::kTokensPerBlock + slot;
         take_and_compare(key_image, shape, kv_row, head_of(k, r, shape.kv_heads, h, k_norm));
         const float* value = v.data() + (r * shape.kv_heads + h) * shape.head_size;
         take_and_compare(value_image, shape, kv_row,
@@ -355,7 +355,7 @@ TEST_F(RopeKvTest, AnglesAreAccurateAtEveryPosition) {
   for (uint32_t i = 0; i < shape.rows; ++i) {
     // The table begins so far before the array that entry position / 16 is block i.
     tables.push_back(i);
-    members.push_back({i, 1, positions[i], i - positions[i] / params::kBlockTokens});
+    members.push_back({i, 1, positions[i], i - positions[i] / params::kTokensPerBlock});
     owners.push_back(i);
   }
   std::vector<float> x(size_t{shape.rows} * 128);

@@ -116,7 +116,7 @@ class AttentionGpuTest : public GpuTest {
     std::vector<uint32_t> tables;
     uint32_t blocks = 0;
     for (const AttentionSequence& sequence : test.sequences)
-      blocks += divide_up(sequence.tokens(), params::kBlockTokens);
+      blocks += divide_up(sequence.tokens(), params::kTokensPerBlock);
     std::vector<uint32_t> order(blocks + 3);  // three without an owner
     std::iota(order.begin(), order.end(), 0);
     std::shuffle(order.begin(), order.end(), std::mt19937(blocks));
@@ -141,7 +141,7 @@ class AttentionGpuTest : public GpuTest {
       trees.add_sequence(sequence.before, std::vector<uint32_t>(sequence.rows),
                          std::vector<uint32_t>(), sequence.parents);
       std::vector<uint32_t> places;
-      for (uint32_t t = 0; t < sequence.tokens(); t += params::kBlockTokens) {
+      for (uint32_t t = 0; t < sequence.tokens(); t += params::kTokensPerBlock) {
         const uint32_t block = order[next_block++];
         tables.push_back(block);
         places.push_back(deal.has(block) ? deal.place(block) : params::kElsewhere);
@@ -228,12 +228,12 @@ class AttentionGpuTest : public GpuTest {
     const size_t row_scales = divide_up(test.head_size, params::kScaleWeights);
     const size_t tokens = rows.numbers.size() / test.head_size / test.kv_heads;
     for (size_t token = 0; token < tokens; ++token) {
-      if (table[token / params::kBlockTokens] == params::kElsewhere) continue;
+      if (table[token / params::kTokensPerBlock] == params::kElsewhere) continue;
       for (size_t head = 0; head < test.kv_heads; ++head) {
         const size_t from = token * test.kv_heads + head;
-        const size_t to = (size_t{table[token / params::kBlockTokens]} * test.kv_heads + head) *
-                              params::kBlockTokens +
-                          token % params::kBlockTokens;
+        const size_t to = (size_t{table[token / params::kTokensPerBlock]} * test.kv_heads + head) *
+                              params::kTokensPerBlock +
+                          token % params::kTokensPerBlock;
         const void* source = f16 ? static_cast<const void*>(&rows.halves[from * test.head_size])
                                  : static_cast<const void*>(&rows.bytes[from * test.head_size]);
         std::memcpy(buffer.mapped() + to * row_bytes, source, row_bytes);

@@ -4,8 +4,7 @@
 #include <cstring>
 #include <string>
 
-#include "runtime/chain_check.h"
-#include "runtime/fragment_check.h"
+#include "runtime/device_check.h"
 #include "runtime/shader_library.h"
 
 namespace hearth {
@@ -38,8 +37,7 @@ Result<Shared> open_shared() {
   HEARTH_ASSIGN(shared.device,
                 Device::open(*shared.instance, environment("HEARTH_TEST_DEVICE", "")));
   HEARTH_ASSIGN(shared.pipelines, PipelineStore::create(*shared.device));
-  HEARTH_TRY(check_chain(*shared.device, *shared.pipelines));
-  HEARTH_TRY(check_fragments(*shared.device, *shared.pipelines));
+  HEARTH_TRY(check_device(*shared.device, *shared.pipelines));
   return shared;
 }
 

@@ -46,7 +46,7 @@ Result<BufferSlice> add_scratch(KernelBench& bench, KernelCaseSet& set, uint64_t
 Result<KernelCase> make_case(KernelBench& bench, KernelCaseSet& set, Transfer& transfer,
                              const Batch& batch) {
   const uint32_t tokens = batch.before + batch.rows;
-  const uint32_t blocks = divide_up(tokens, params::kBlockTokens);
+  const uint32_t blocks = divide_up(tokens, params::kTokensPerBlock);
   const AttentionShape shape{.kv = batch.kv,
                              .heads = kHeads,
                              .kv_heads = kKvHeads,

@@ -18,7 +18,7 @@ Result<KernelCaseSet> rope_cases(KernelBench& bench) {
   for (const uint32_t rows : {1u, 64u, 2048u}) {
     const bool prompt = rows > 64;
     const uint32_t members = prompt ? 1 : rows;
-    const uint32_t blocks = prompt ? rows / params::kBlockTokens : rows;
+    const uint32_t blocks = prompt ? rows / params::kTokensPerBlock : rows;
     std::vector<uint32_t> sequences, owners, block_table;
     for (uint32_t i = 0; i < members; ++i)
       sequences.insert(sequences.end(), {prompt ? 0 : i, prompt ? rows : 1, 7, prompt ? 0 : i});

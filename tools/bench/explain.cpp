@@ -1,6 +1,7 @@
 #include "tools/bench/explain.h"
 
 #include <algorithm>
+#include <bit>
 #include <nlohmann/json.hpp>
 
 #include <fmt/format.h>
@@ -21,6 +22,13 @@ struct ExplainedStep {
     return bucket;
   }
 };
+
+nlohmann::json to_json(const KernelConstants& constants) {
+  nlohmann::json values = nlohmann::json::object();
+  for (const auto& [name, word, is_float] : constants.named())
+    values[name] = is_float ? nlohmann::json(std::bit_cast<float>(word)) : nlohmann::json(word);
+  return values;
+}
 
 // Part by part: what a device must move and compute at the least.
 std::string costs_text(const PartCosts& costs) {
@@ -57,9 +65,12 @@ Result<std::vector<StepExplanation>> explain_steps(const DeviceCaps& caps, const
   std::vector<StepExplanation> explanations;
   for (const ExplainedStep& step : steps) {
     const StepBucket bucket = step.bucket();
-    HEARTH_ASSIGN(auto layers, describe(planner.plan(bucket)));
+    const StepPlan plan = planner.plan(bucket);
+    HEARTH_ASSIGN(auto layers, describe(plan));
     explanations.push_back(
         {.bucket = bucket,
+         .text = step_text(plan),
+         .chained = plan.chained,
          .layers = std::move(layers),
          .costs =
              step_costs(model, limits.kv, bench_step(step.sequences, step.context, step.rows))});
@@ -68,7 +79,7 @@ Result<std::vector<StepExplanation>> explain_steps(const DeviceCaps& caps, const
 }
 
 void print(const StepExplanation& step) {
-  fmt::print("{}\n{}{}\n", bucket_text(step.bucket), to_text(step.layers), costs_text(step.costs));
+  fmt::print("{}\n{}{}\n", step.text, to_text(step.layers), costs_text(step.costs));
 }
 
 nlohmann::json to_json(const StepExplanation& step) {
@@ -79,7 +90,7 @@ nlohmann::json to_json(const StepExplanation& step) {
       nlohmann::json kernels = nlohmann::json::array();
       for (const auto& [pipeline, groups] : op.kernels)
         kernels.push_back({{"kernel", pipeline.kernel},
-                           {"constants", pipeline.constants.words()},
+                           {"constants", to_json(pipeline.constants)},
                            {"subgroup", pipeline.subgroup_size},
                            {"groups", {groups.x, groups.y, groups.z}}});
       ops.push_back({{"part", op.part}, {"formula", op.formula}, {"kernels", kernels}});
@@ -101,6 +112,7 @@ nlohmann::json to_json(const StepExplanation& step) {
           {"sequences", bucket.sequences},
           {"logit_rows", bucket.logit_rows},
           {"context", bucket.context},
+          {"chained", step.chained},
           {"layers", layers},
           {"costs", costs}};
 }

@@ -17,6 +17,8 @@ namespace hearth {
 
 struct StepExplanation {
   StepBucket bucket;
+  std::string text;  // step_text()
+  bool chained = false;
   std::vector<LayerDescription> layers;
   PartCosts costs;  // of a step with as many tokens as the test has
 };

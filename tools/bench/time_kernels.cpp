@@ -4,9 +4,8 @@
 
 #include <fmt/format.h>
 
-#include "runtime/chain_check.h"
 #include "runtime/device.h"
-#include "runtime/fragment_check.h"
+#include "runtime/device_check.h"
 #include "runtime/instance.h"
 #include "runtime/pipeline_cache.h"
 #include "tools/bench/kernel_cases.h"
@@ -26,8 +25,7 @@ Status time_kernels(const std::string& device_name, const std::string& filter,
   HEARTH_ASSIGN(const auto device, Device::open(*instance, device_name));
   HEARTH_ASSIGN(const auto pipelines,
                 PipelineStore::create(*device, {.cache_directory = default_cache_directory()}));
-  HEARTH_TRY(check_chain(*device, *pipelines));
-  HEARTH_TRY(check_fragments(*device, *pipelines));
+  HEARTH_TRY(check_device(*device, *pipelines));
   report.set("device", device->caps().name);
   report.set("driver", device->caps().driver);
   KernelBench bench(*device, *pipelines);

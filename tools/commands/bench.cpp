@@ -9,7 +9,7 @@
 #include "engine/ranks/mpi_link.h"
 #include "engine/scheduling/batch_plan.h"
 #include "runtime/device.h"
-#include "runtime/fragment_check.h"
+#include "runtime/device_check.h"
 #include "runtime/instance.h"
 #include "runtime/pipeline_cache.h"
 #include "tools/bench/bench_report.h"
@@ -224,7 +224,7 @@ class BenchCommand : public Command {
     HEARTH_ASSIGN(const auto device, Device::open(*instance, model_.session.device));
     HEARTH_ASSIGN(const auto pipelines,
                   PipelineStore::create(*device, {.cache_directory = default_cache_directory()}));
-    HEARTH_TRY(check_fragments(*device, *pipelines));
+    HEARTH_TRY(check_device(*device, *pipelines));
     return device->caps();
   }
 

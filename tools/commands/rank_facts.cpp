@@ -9,10 +9,9 @@
 #include "engine/rank_group.h"
 #include "engine/rank_worker.h"
 #include "engine/scheduling/batch_plan.h"
-#include "runtime/chain_check.h"
 #include "runtime/device.h"
+#include "runtime/device_check.h"
 #include "runtime/device_select.h"
-#include "runtime/fragment_check.h"
 #include "runtime/host/printable.h"
 #include "runtime/instance.h"
 #include "runtime/memory.h"
@@ -50,8 +49,7 @@ Result<Ceilings> measured_ceilings(Instance& instance, size_t device_position) {
   HEARTH_ASSIGN(const auto device, Device::create(instance, device_position));
   HEARTH_ASSIGN(const auto pipelines,
                 PipelineStore::create(*device, {.cache_directory = default_cache_directory()}));
-  HEARTH_TRY(check_chain(*device, *pipelines));
-  HEARTH_TRY(check_fragments(*device, *pipelines));
+  HEARTH_TRY(check_device(*device, *pipelines));
   return KernelBench(*device, *pipelines).measure_ceilings();
 }
 

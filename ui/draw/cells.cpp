@@ -22,7 +22,7 @@ CellGrid CellGrid::fit(size_t cells, ImVec2 size, float min_pitch, float max_pit
     break;
   }
   grid.columns = std::max<size_t>(static_cast<size_t>(width / grid.pitch), 1);
-  grid.rows = (cells + grid.columns - 1) / grid.columns;
+  grid.rows = divide_up(cells, grid.columns);
   grid.gaps = grid.pitch >= 4;
   return grid;
 }

@@ -17,16 +17,16 @@ constexpr uint32_t kMostExpertsInUse = 128;  // in the lists of the kernel
 // Empty if there are too many rows or experts, or if the device has no room.
 std::optional<ExpertProduct> few_product(const DeviceCaps& caps, const ExpertsShape& shape,
                                          const ExpertProductShape& product) {
-  const FewRowsTuning tuning = tuning_profile(caps).few_rows;
+  const uint32_t resident = tuning_profile(caps).experts.few_subgroups;
   constexpr uint32_t kMostRows = 8;
   if (shape.rows > kMostRows || shape.experts > kMostExpertsInUse) return std::nullopt;
-  const uint32_t subgroups = std::max(team_subgroups(tuning.expert_subgroups, product.inputs),
-                                      kMostExpertsInUse / kTeamLanes);
+  const uint32_t subgroups =
+      std::max(team_subgroups(resident, product.inputs), kMostExpertsInUse / kTeamLanes);
   // Sums of two rounds, and the lists of rows and experts.
   const uint32_t shared_bytes = 2 * subgroups * kTeamLanes * 16 +
                                 (kMostRows + 1) * (shape.experts + subgroups + shape.used) * 4;
   if (!team_fits(caps, subgroups, shared_bytes)) return std::nullopt;
-  const uint32_t groups = multiprocessors(caps) * std::max(1u, tuning.expert_subgroups / subgroups);
+  const uint32_t groups = multiprocessors(caps) * std::max(1u, resident / subgroups);
   return ExpertProduct{
       .kernel = {.pipeline = {.kernel = variant("experts_few", product.format),
                               .constants =

@@ -18,11 +18,11 @@ constexpr uint32_t kOneRowResults = 8;  // per round; MXFP4 has 32 per block
 // for all of its rounds.
 std::optional<ExpertProduct> one_row_product(const DeviceCaps& caps, const ExpertsShape& shape,
                                              const ExpertProductShape& product) {
-  const FewRowsTuning tuning = tuning_profile(caps).few_rows;
+  const TuningProfile tuning = tuning_profile(caps);
   constexpr uint32_t kMostUsed = 4;  // whose rows fit into registers
   const uint32_t results = product.results();
   if (shape.rows != 1 || shape.used > kMostUsed) return std::nullopt;
-  const uint32_t subgroups = team_subgroups(tuning.quantized->subgroups, product.inputs);
+  const uint32_t subgroups = team_subgroups(tuning.few_rows.quantized->subgroups, product.inputs);
   const uint32_t all = results / kOneRowResults * (product.gated ? shape.used : 1);
   const uint32_t groups = std::min(all, multiprocessors(caps)), rounds = divide_up(all, groups);
   // Sums of all rounds, and the lists of experts.
@@ -38,8 +38,8 @@ std::optional<ExpertProduct> one_row_product(const DeviceCaps& caps, const Exper
                                       .kResults = results,
                                       .kSubgroups = subgroups,
                                       .kRounds = rounds,
-                                      .kAhead =
-                                          product.gated ? tuning.gate_rounds : tuning.sum_rounds,
+                                      .kAhead = product.gated ? tuning.experts.gate_rounds
+                                                              : tuning.experts.sum_rounds,
                                       .kUsed = shape.used,
                                       .kLaneExperts = divide_up(shape.experts, kTeamLanes),
                                       .kOverAll = shape.over_all ? 1u : 0u},

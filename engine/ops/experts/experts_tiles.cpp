@@ -6,6 +6,7 @@
 
 #include "engine/ops/experts/family.h"
 #include "engine/ops/matmul/tiles.h"
+#include "engine/ops/tuning/profile.h"
 #include "params/half_rows.h"
 #include "params/matmul.h"
 
@@ -20,11 +21,10 @@ uint64_t expected_tiles(const ExpertsShape& shape, uint32_t tile_rows) {
 }
 
 // The time of a tile up to a factor: that of the products, and that of loading and decoding
-// weights, which takes as long as the products of some rows. Chosen such that qwen3-30b-a3b in Q4_K
-// gets the tiles that were fast on an H200: 32 rows at 256 rows per step.
-uint64_t tile_time(const ExpertsShape& shape, uint32_t rows) {
-  constexpr uint32_t kQuantizedRows = 24, kFloatRows = 16;
-  return rows + (format_info(shape.gate_up).is_float() ? kFloatRows : kQuantizedRows);
+// weights.
+uint64_t tile_time(const ExpertsTuning& tuning, const ExpertsShape& shape, uint32_t rows) {
+  return rows + (format_info(shape.gate_up).is_float() ? tuning.float_tile_rows
+                                                       : tuning.quantized_tile_rows);
 }
 
 // The tile with that many rows that takes the least time.
@@ -51,14 +51,15 @@ std::optional<TilePair> choose_tiles(const DeviceCaps& caps, const ExpertsShape&
   };
   const std::vector<RowTile> first = tiles_of(gate_up_product(shape)),
                              second = tiles_of(down_product(shape));
+  const ExpertsTuning tuning = tuning_profile(caps).experts;
   std::optional<TilePair> best;
   uint64_t least = std::numeric_limits<uint64_t>::max();
   for (const RowTile& tile : first) {
     const std::optional<RowTile> a = cheapest_tile(first, tile.rows);
     const std::optional<RowTile> b = cheapest_tile(second, tile.rows);
     if (!b) continue;
-    const uint64_t cost =
-        expected_tiles(shape, tile.rows) * tile_time(shape, tile.rows) * (a->percent + b->percent);
+    const uint64_t cost = expected_tiles(shape, tile.rows) * tile_time(tuning, shape, tile.rows) *
+                          (a->percent + b->percent);
     if (cost >= least) continue;
     least = cost;
     best = {*a, *b};

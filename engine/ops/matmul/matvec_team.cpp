@@ -16,11 +16,10 @@ constexpr uint32_t kResidentLanes = 1024;
 
 // Whether a matrix of F32 weights, a router's, is so small that every row may read it again: from
 // a cache, in more workgroups and with less waiting than if rows shared what they read.
-bool reads_few_bytes(const MatmulShape& shape) {
-  constexpr uint64_t kFewBytes = 24 << 20;
+bool reads_few_bytes(const TeamTuning& tuning, const MatmulShape& shape) {
   constexpr uint32_t kFewOutputs = 1024;
   return shape.format == WeightFormat::kF32 && shape.outputs <= kFewOutputs &&
-         uint64_t{shape.rows} * shape.outputs * shape.inputs * 4 <= kFewBytes;
+         uint64_t{shape.rows} * shape.outputs * shape.inputs * 4 <= tuning.reread_bytes;
 }
 
 // How the lanes of a team of matvec_team divide a row of float weights; a chunk is one load.
@@ -49,11 +48,11 @@ uint32_t row_chunks(const MatmulShape& shape) {
 
 bool supports_matvec_team(const MatmulRequest& request) {
   const auto& [caps, shape, deterministic] = request;
+  const TeamTuning tuning = tuning_profile(caps).team;
   const bool floats = format_info(shape.format).is_float();
-  const bool one = shape.rows == 1, small = shape.rows > 1 && reads_few_bytes(shape);
+  const bool one = shape.rows == 1, small = shape.rows > 1 && reads_few_bytes(tuning, shape);
   if (deterministic || !floats || !(one || small)) return false;
   // A lane's part of a row must not be too large.
-  const TeamTuning tuning = tuning_profile(caps).team;
   const TeamStep team = team_step(caps, row_chunks(shape), team_lanes(caps, tuning));
   return team.lane_chunks <= tuning.loads;
 }

@@ -186,10 +186,11 @@ Choice choose(const DeviceCaps& caps, const MatmulShape& shape, bool coopmat) {
 }  // namespace
 
 std::vector<RowTile> row_tiles(const DeviceCaps& caps, const MatmulShape& shape, bool coopmat) {
-  const TilesTuning tuning = tuning_profile(caps).tiles;
+  const TuningProfile profile = tuning_profile(caps);
+  const TilesTuning& tuning = profile.tiles;
   std::vector<Tile> tiles;
   std::ranges::copy(tiles_for(tuning, shape.format, coopmat), std::back_inserter(tiles));
-  if (coopmat) tiles.push_back(kFewestExpertRows);
+  if (coopmat) tiles.push_back(profile.experts.fewest_rows);
   std::vector<RowTile> all;
   for (Tile tile : tiles) {
     const uint32_t inputs = tile.kernel == TileKernel::kDirect ? tile.inputs : shape.inputs;

@@ -106,8 +106,12 @@ TuningProfile hopper_profile() {
       // rounds, with eight loads in flight per lane; then there are few workgroups to wait for, and
       // all finish at about the same time. If that takes too many rounds, smaller workgroups follow
       // each other.
-      .team =
-          {.loads = 8, .lanes = 256, .chained_lanes = 1024, .most_rounds = 14, .small_rounds = 8},
+      .team = {.loads = 8,
+               .lanes = 256,
+               .chained_lanes = 1024,
+               .most_rounds = 14,
+               .small_rounds = 8,
+               .reread_bytes = 24 << 20},
       .integer = {.most_lanes = 512, .group_lanes = 256, .most_rounds = 16, .wide_q4_0 = true},
       // With quantized weights, many subgroups let some decode while others wait. Floats only wait
       // for loads, so a subgroup should have many in flight; a second column leaves no registers
@@ -115,6 +119,14 @@ TuningProfile hopper_profile() {
       .few_rows = {.floats = FewRowsTeam{16, 2},
                    .quantized = FewRowsTeam{32, 1},
                    .quantized_two_columns = FewRowsTeam{16, 2}},
+      // docs/lab/tuning_one_row.md. Rows per tile such that qwen3-30b-a3b in Q4_K gets the tiles
+      // that were fast: 32 rows at 256 rows per step.
+      .experts = {.fewest_rows = kFewestExpertRows,
+                  .few_subgroups = 16,
+                  .gate_rounds = 2,
+                  .sum_rounds = 1,
+                  .float_tile_rows = 16,
+                  .quantized_tile_rows = 24},
       // docs/lab/tuning_attention.md. Short steps of one token are slowed down by the large code of
       // attention_direct for heads of 128, which gains nothing over few keys. Tokens/s with
       // attention_direct and attention_rows: 16 layers of 8b Q4_K_M 979 and 1,008 from an empty

@@ -40,6 +40,9 @@ struct TeamTuning {
   uint32_t chained_lanes = 0;  // the same in a chain, and what a multiprocessor has room for
   // Rounds that a workgroup stays; with more work, smaller ones stay for `small_rounds`.
   uint32_t most_rounds = 0, small_rounds = 0;
+  // Of a router's weights, which every row may read again, because a cache holds them: as many as
+  // all rows read together.
+  uint64_t reread_bytes = 0;
 };
 
 // matvec_integer.
@@ -57,9 +60,17 @@ struct FewRowsTeam {
 };
 struct FewRowsTuning {  // up to 8 rows, and up to 16; empty: tiles are better
   std::optional<FewRowsTeam> floats, quantized, quantized_two_columns;
-  // Of experts: the subgroups of experts_few, and the rounds of experts_one_row that are in flight
-  // in its products with and without gates. docs/lab/tuning_one_row.md
-  uint32_t expert_subgroups = 16, gate_rounds = 2, sum_rounds = 1;
+};
+
+struct ExpertsTuning {
+  // On matrix units, in addition to the tiles of other products: one matrix alone has faster
+  // kernels for so few rows.
+  Tile fewest_rows;
+  uint32_t few_subgroups = 0;  // of experts_few, per multiprocessor
+  // Rounds of experts_one_row that are in flight, in its products with and without gates.
+  uint32_t gate_rounds = 0, sum_rounds = 0;
+  // Loading and decoding the weights of a tile takes as long as the products of so many rows.
+  uint32_t float_tile_rows = 0, quantized_tile_rows = 0;
 };
 
 struct PaceTuning {
@@ -90,6 +101,7 @@ struct TuningProfile {
   TeamTuning team;
   IntegerTuning integer;
   FewRowsTuning few_rows;
+  ExpertsTuning experts;
   PaceTuning attention;
   NormTuning norm;
   uint32_t chained_rows = 0;  // most rows of a step whose kernels form a chain (runtime/chain.h)

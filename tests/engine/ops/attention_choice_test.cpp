@@ -257,7 +257,7 @@ TEST(AttentionChoice, PlansMeetTheKernelsRequirements) {
           EXPECT_TRUE(std::has_single_bit(c["kStreamLanes"]) &&
                       c["kStreamLanes"] <= caps.subgroup_size)
               << "lanes";
-          EXPECT_EQ(params::kBlockTokens % c["kRun"], 0u) << "run";
+          EXPECT_EQ(params::kTokensPerBlock % c["kRun"], 0u) << "run";
           EXPECT_LE((c["kSubgroups"] * (shape.head_size + 2) + shape.head_size) * c["kRows"] * 4,
                     caps.limits.max_shared_bytes);
           EXPECT_GE(plan.few.groups.y * c["kRows"],
@@ -269,7 +269,7 @@ TEST(AttentionChoice, PlansMeetTheKernelsRequirements) {
         EXPECT_EQ(t["kSubgroupSize"] % t["kM"], 0u) << "lanes of a row";
         EXPECT_EQ(shape.head_size % t["kN"], 0u);
         EXPECT_EQ(shape.head_size % t["kK"], 0u);
-        EXPECT_EQ(t["kKeys"] % params::kBlockTokens, 0u);
+        EXPECT_EQ(t["kKeys"] % params::kTokensPerBlock, 0u);
         EXPECT_EQ(t["kKeys"] % (8 * t["kSubgroupSize"] / t["kM"]), 0u) << "keys of a lane";
         EXPECT_LE(plan.tuning.many_tokens * group, t["kSubgroups"] * t["kM"]) << "rows of a tile";
       }

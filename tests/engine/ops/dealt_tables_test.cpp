@@ -17,7 +17,7 @@ namespace hearth {
 namespace {
 
 using params::AttentionItem;
-using params::kBlockTokens;
+using params::kTokensPerBlock;
 using params::StepSequence;
 
 struct DealtStep {
@@ -32,7 +32,7 @@ DealtStep random_dealt_step(std::mt19937& generator) {
     return std::uniform_int_distribution<uint32_t>(0, most)(generator);
   };
   DealtStep step{.bucket = {.sequences = 1 + up_to(4), .sequence_tokens = 400}};
-  std::vector<uint32_t> pool(step.bucket.sequences * 400 / kBlockTokens);
+  std::vector<uint32_t> pool(step.bucket.sequences * 400 / kTokensPerBlock);
   std::iota(pool.begin(), pool.end(), 0u);
   std::shuffle(pool.begin(), pool.end(), generator);
   const bool trees = up_to(1) == 0;
@@ -42,7 +42,7 @@ DealtStep random_dealt_step(std::mt19937& generator) {
                               .rows = rows,
                               .first_position = before,
                               .block_table = static_cast<uint32_t>(step.tables.size())});
-    for (uint32_t key = 0; key < before + rows; key += kBlockTokens) {
+    for (uint32_t key = 0; key < before + rows; key += kTokensPerBlock) {
       step.tables.push_back(pool.back());
       pool.pop_back();
     }
@@ -122,8 +122,8 @@ void expect_every_key_once(const DealtStep& step, const AttentionTuning& tuning,
           const uint32_t mask =
               step.ancestors.empty() ? 0 : planner.work().ancestors[item.first_row + token];
           for (const uint32_t key : seen_by_item(item, token, mask)) {
-            const uint32_t place = dealt.words()[item.block_table + key / kBlockTokens];
-            seen[row].emplace_back(place * ranks + rank, key % kBlockTokens);
+            const uint32_t place = dealt.words()[item.block_table + key / kTokensPerBlock];
+            seen[row].emplace_back(place * ranks + rank, key % kTokensPerBlock);
           }
         }
   }
@@ -131,8 +131,8 @@ void expect_every_key_once(const DealtStep& step, const AttentionTuning& tuning,
     for (uint32_t row = 0; row < sequence.rows; ++row) {
       std::vector<std::pair<uint32_t, uint32_t>> expected;
       for (const uint32_t key : seen_positions(step, sequence, row, window))
-        expected.emplace_back(step.tables[sequence.block_table + key / kBlockTokens],
-                              key % kBlockTokens);
+        expected.emplace_back(step.tables[sequence.block_table + key / kTokensPerBlock],
+                              key % kTokensPerBlock);
       std::vector<std::pair<uint32_t, uint32_t>>& actual = seen[sequence.first_row + row];
       std::ranges::sort(expected);
       std::ranges::sort(actual);

@@ -106,8 +106,9 @@ Result<std::string> plans_of(const DeviceCaps& caps) {
                {step_of(1, 1), step_of(8, 1), step_of(64, 1)}}}) {
     HEARTH_ASSIGN(const auto model, PlannedModel::create(golden.model));
     for (const StepBucket& bucket : golden.steps) {
-      HEARTH_ASSIGN(const auto layers, describe(model->plan(caps, bucket)));
-      text += fmt::format("== {}: {}\n{}\n", golden.name, bucket_text(bucket), to_text(layers));
+      const StepPlan plan = model->plan(caps, bucket);
+      HEARTH_ASSIGN(const auto layers, describe(plan));
+      text += fmt::format("== {}: {}\n{}\n", golden.name, step_text(plan), to_text(layers));
     }
   }
   return text;
