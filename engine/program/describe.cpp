@@ -188,6 +188,7 @@ void add_sampling(const PlannedSampling& plan, std::vector<LayerDescription>& la
     if (!kernel) return;
     if (layers.empty() || layers.back().first_layer) layers.push_back({});
     layers.back().ops.push_back({.part = step_part::kSampling,
+                                 .rows = plan.shape.rows,
                                  .formula = formula,
                                  .kernels = {{kernel->pipeline, kernel->groups}}});
   };
@@ -258,6 +259,7 @@ Result<std::vector<LayerDescription>> describe(const StepPlan& plan) {
     current = layer;
     layers.back().ops.push_back(
         {.part = op.part,
+         .rows = op.rows,
          .formula = std::visit([](const auto& what) { return formula(what); }, op.what),
          .kernels = std::move(log)});
   }

@@ -17,6 +17,7 @@ namespace hearth {
 
 struct OpDescription {
   std::string_view part;
+  uint32_t rows = 0;
   std::string formula;  // "qkv = weight * norm(hidden)"
   std::vector<LoggedDispatch> kernels;
 };

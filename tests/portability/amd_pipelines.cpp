@@ -30,12 +30,6 @@ constexpr uint32_t kFewestWaves = 4;  // per SIMD, of memory-bound kernels
 
 constexpr const char* kAmdFamilies[] = {"VEGA10", "NAVI10", "NAVI21", "NAVI31", "GFX1200"};
 
-// Steps of single tokens, and a prompt.
-struct StepSize {
-  uint32_t sequences, rows;
-};
-constexpr StepSize kStepSizes[] = {{1, 1}, {8, 1}, {64, 1}, {1, 2048}};
-
 struct Compiled {
   NeededPipeline needed;
   double seconds = 0;
@@ -55,21 +49,6 @@ double thread_seconds() {
   return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
 }
 
-// The pipelines of all steps, each once.
-Result<std::vector<NeededPipeline>> all_pipelines(const DeviceCaps& caps) {
-  std::map<PipelineInfo, bool> bound;
-  for (const LlamaWeights& weights : kLlamaWeights)
-    for (const StepSize& size : kStepSizes) {
-      HEARTH_ASSIGN(const std::vector<NeededPipeline> needed,
-                    llama_pipelines(caps, weights, size.sequences, size.rows));
-      for (const NeededPipeline& pipeline : needed)
-        bound[pipeline.info] = bound[pipeline.info] || pipeline.memory_bound;
-    }
-  std::vector<NeededPipeline> all;
-  for (const auto& [info, memory_bound] : bound) all.push_back({info, memory_bound});
-  return all;
-}
-
 std::vector<std::string> faults_of(const Compiled& pipeline) {
   std::vector<std::string> faults;
   if (pipeline.spills() > 0) faults.push_back(fmt::format("{} spills", pipeline.spills()));
@@ -79,11 +58,19 @@ std::vector<std::string> faults_of(const Compiled& pipeline) {
   return faults;
 }
 
+// "kRows=8 kTile=16": those that are not 0.
+std::string constants_of(const PipelineInfo& info) {
+  std::vector<std::string> texts;
+  for (const auto& [name, word, is_float] : info.constants.named())
+    if (word != 0) texts.push_back(fmt::format("{}={}", name, word));
+  return fmt::format("{}", fmt::join(texts, " "));
+}
+
 void print(const Compiled& pipeline) {
   const PipelineInfo& info = pipeline.needed.info;
   fmt::print("  {:<24} {:5} {:6} {:7} {:6} {:6.2f}  {}\n", info.kernel, pipeline.value("VGPRs"),
              pipeline.spills(), pipeline.value("LDS size"), pipeline.waves(), pipeline.seconds,
-             fmt::format("[{}]{}{}", fmt::join(info.constants.words(), " "),
+             fmt::format("[{}]{}{}", constants_of(info),
                          pipeline.needed.memory_bound ? " memory-bound" : "",
                          faults_of(pipeline).empty()
                              ? std::string()
@@ -96,7 +83,7 @@ Result<size_t> check_family(Instance& instance, size_t position, const std::stri
   HEARTH_ASSIGN(const auto device, Device::create(instance, position, DeviceUse::kCompile));
   const DeviceCaps& caps = device->caps();
   HEARTH_ASSIGN(const auto store, PipelineStore::create(*device, {.statistics = true}));
-  HEARTH_ASSIGN(const std::vector<NeededPipeline> needed, all_pipelines(caps));
+  HEARTH_ASSIGN(const std::vector<NeededPipeline> needed, llama_pipelines(caps));
   std::vector<Compiled> compiled;
   size_t wrong = 0;
   for (const NeededPipeline& pipeline : needed) {

@@ -1,29 +1,14 @@
-// The pipelines that steps of a llama-8b need on a device, found out without one: every op of a
-// layer is recorded dry, with and without what the device's kernels can fuse.
+// The pipelines that steps of a llama-8b need on a device, found out without one: they are what
+// plans of such steps dispatch.
 #pragma once
 
-#include <string>
 #include <vector>
 
-#include "engine/weights/formats.h"
 #include "runtime/device_caps.h"
 #include "runtime/pipeline.h"
+#include "runtime/result.h"
 
 namespace hearth::testing {
-
-// The formats of its weights, as in files of that name.
-struct LlamaWeights {
-  const char* name;
-  WeightFormat most;    // embedding, q, k, attention output, gate, up and half of the downs
-  WeightFormat rest;    // v, and the other half of the downs
-  WeightFormat output;  // logits
-};
-
-inline constexpr LlamaWeights kLlamaWeights[] = {
-    {"F16", WeightFormat::kF16, WeightFormat::kF16, WeightFormat::kF16},
-    {"Q8_0", WeightFormat::kQ8_0, WeightFormat::kQ8_0, WeightFormat::kQ8_0},
-    {"Q4_K_M", WeightFormat::kQ4K, WeightFormat::kQ6K, WeightFormat::kQ6K},
-};
 
 struct NeededPipeline {
   PipelineInfo info;
@@ -32,10 +17,8 @@ struct NeededPipeline {
   bool memory_bound = false;
 };
 
-// Of a step with `sequences` sequences of `rows` new tokens each. An op that cannot be recorded is
-// an error.
-Result<std::vector<NeededPipeline>> llama_pipelines(const DeviceCaps& caps,
-                                                    const LlamaWeights& weights, uint32_t sequences,
-                                                    uint32_t rows);
+// Of weights in F16, Q8_0 and Q4_K_M; of steps with 1, 8 and 64 single tokens, short and long
+// contexts, and of a prompt of 2,048; each pipeline once.
+Result<std::vector<NeededPipeline>> llama_pipelines(const DeviceCaps& caps);
 
 }  // namespace hearth::testing

@@ -59,7 +59,8 @@ AttentionListPlan plan_attention_rows(const AttentionRequest& request) {
                                           .kRows = tile.rows,
                                           .kStreamLanes = lanes,
                                           .kRun = run,
-                                          .kDoubleBuffer = pace.overlap ? 1u : 0u},
+                                          .kDoubleBuffer =
+                                              pace.overlap && tuning.loads_ahead ? 1u : 0u},
                                   .subgroup_size = caps.subgroup_size},
                      .groups = tile_groups(shape, tile)},
           .wanted_groups = 2 * tuning.subgroups / pace.subgroups,

@@ -53,6 +53,7 @@ TuningProfile general_profile(const DeviceCaps& caps) {
                     .prompt_groups = 4 * multiprocessors(caps),
                     .query_elements = few_registers ? 16u : 64u,
                     .most_run = few_registers ? 1u : 8u,
+                    .loads_ahead = !few_registers,
                     .short_direct_head = 128},
       .norm = {.one_row_lanes = 512, .lanes = 256},
       .chained_rows = 64,

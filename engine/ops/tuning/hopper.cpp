@@ -137,6 +137,7 @@ TuningProfile hopper_profile() {
                     .prompt_groups = 512,
                     .query_elements = 64,
                     .most_run = 8,
+                    .loads_ahead = true,
                     .short_direct_head = 64,
                     .longer_context = 3071,
                     .one_token_rows = 64,

@@ -79,7 +79,8 @@ struct PaceTuning {
   uint32_t prompt_groups = 0;  // workgroups that do so with prompts
   // Elements of the queries that a lane of attention_rows holds, beside as many of the result.
   uint32_t query_elements = 0;
-  uint32_t most_run = 0;  // keys that such a lane loads together
+  uint32_t most_run = 0;     // keys that such a lane loads together
+  bool loads_ahead = false;  // whether it has registers to load the next ones meanwhile
   // The largest head for which attention_direct is worth its code for one token of one sequence
   // over a short context.
   uint32_t short_direct_head = 0;

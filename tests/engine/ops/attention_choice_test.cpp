@@ -57,6 +57,8 @@ std::vector<AttentionDevice> devices() {
 
 const AttentionBucket kDecode{
     .rows = 64, .sequences = 64, .sequence_rows = 1, .sequence_tokens = 4096};
+const AttentionBucket kShortDecode{
+    .rows = 8, .sequences = 8, .sequence_rows = 1, .sequence_tokens = 191};
 const AttentionBucket kMixed{
     .rows = 2048, .sequences = 64, .sequence_rows = 2048, .sequence_tokens = 4096};
 
@@ -402,6 +404,20 @@ TEST(AttentionChoice, Ropes) {
     for (const AttentionShape& shape : shapes(kMixed))
       EXPECT_FALSE(choose_attention(device.caps, shape).ropes) << device.name;
   }
+}
+
+// AMD's GCN, with nothing but subgroups of 64, has no registers for that.
+TEST(AttentionChoice, LoadsKeysAheadWhereThereAreRegisters) {
+  const AttentionShape shape{.heads = 32, .kv_heads = 8, .head_size = 128, .bucket = kShortDecode};
+  int devices_with_rows = 0;
+  for (const AttentionDevice& device : devices()) {
+    const PipelineInfo few = choose_attention(device.caps, shape).few.pipeline;
+    if (!few.kernel.starts_with("attention_rows")) continue;
+    ++devices_with_rows;
+    EXPECT_EQ(few.constants["kDoubleBuffer"], device.caps.min_subgroup_size < 64 ? 1u : 0u)
+        << device.name;
+  }
+  EXPECT_GT(devices_with_rows, 1);
 }
 
 // Compiling is slow, and a model runs steps of many sizes.
