@@ -1,5 +1,7 @@
 #include "engine/program/builder.h"
 
+#include <cassert>
+
 namespace hearth {
 namespace {
 
@@ -103,6 +105,7 @@ void Builder::activation(WeightRole gate_up) {
 }
 
 void Builder::add_experts(Value y, Value x, Value routed) {
+  assert(config_.activation == MlpActivation::kSilu && "experts have no other activation");
   if (!config_.shard.is_first()) append(step_part::kRanks, ClearOp{.y = y, .width = config_.width});
   append(step_part::kExperts,
          ExpertsOp{.y = y,

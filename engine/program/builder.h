@@ -31,7 +31,7 @@ class Builder {
   void embed();
   // y = norm(x)
   void norm(Value y, Value x, WeightRole weight);
-  // y += x. REQUIRES: the next op that reads y is a norm, which does the adding.
+  // y += x. REQUIRES: the next op is a norm of y, which does the adding.
   void add(Value y, Value x);
   // y = weight * x + bias, or, for add_product, y += weight * x + bias
   void product(Value y, Value x, WeightRole weight, std::optional<WeightRole> bias = {});
@@ -42,7 +42,7 @@ class Builder {
   void attention();
   // mlp = activation(gate) * up, both from gate_up
   void activation(WeightRole gate_up = WeightRole::kGateUp);
-  // y += experts(x), chosen by `routed`
+  // y += experts(x), chosen by `routed`. REQUIRES: the model's activation is SiLU, limited or not.
   void add_experts(Value y, Value x, Value routed);
   // logits = cap(weight * normed)
   void logits(WeightRole weight);
