@@ -66,7 +66,7 @@ struct RowNorm {
 struct PlannedProduct {
   ProductOp op;                        // op.x and op.y as the kernels read and write them
   std::vector<MatmulChoice> segments;  // of the weight
-  std::vector<size_t> turns;           // how many of them run at the same time, and then how many
+  std::vector<size_t> turns;           // how many of them run side by side, turn by turn
   bool has_bias = false;
   RowForm form = RowForm::kFloats;   // of x
   std::optional<RowNorm> norm = {};  // of x

@@ -33,8 +33,8 @@
 #ifdef __cplusplus
 
 #include <cstddef>
-#include <type_traits>
 #include <cstdint>
+#include <type_traits>
 
 #include "runtime/kernel_arguments.h"
 

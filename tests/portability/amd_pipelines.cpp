@@ -7,6 +7,7 @@
 //
 // Exits with 1 if anything is wrong, with 77 if there is no such driver.
 #include <algorithm>
+#include <bit>
 #include <cstdlib>
 #include <ctime>
 #include <map>
@@ -62,7 +63,9 @@ std::vector<std::string> faults_of(const Compiled& pipeline) {
 std::string constants_of(const PipelineInfo& info) {
   std::vector<std::string> texts;
   for (const auto& [name, word, is_float] : info.constants.named())
-    if (word != 0) texts.push_back(fmt::format("{}={}", name, word));
+    if (word != 0)
+      texts.push_back(is_float ? fmt::format("{}={}", name, std::bit_cast<float>(word))
+                               : fmt::format("{}={}", name, word));
   return fmt::format("{}", fmt::join(texts, " "));
 }
 

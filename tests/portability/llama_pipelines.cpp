@@ -36,7 +36,7 @@ MadeModelInfo llama_8b_of(const LlamaWeights& weights) {
           .mlp_width = 14336,
           .vocabulary = 128256,
           .context = kContext,
-          .optional_weights = true,
+          .own_output = true,
           .format = [weights](const std::string& tensor) {
             const auto is = [&](const char* part) { return tensor.find(part) != tensor.npos; };
             if (tensor == "output.weight") return weights.output;

@@ -170,14 +170,14 @@ TEST(OpenAiRequest, BothNamesOfTheLimitMustAgree) {
   EXPECT_EQ(accepted(ApiKind::kChat, chat(R"("max_tokens":9,"max_completion_tokens":9)"))
                 .generation.max_tokens,
             9u);
-  for (const char* fields : {R"("max_tokens":9,"max_completion_tokens":5)",
-                             R"("max_tokens":-1,"max_completion_tokens":5)",
-                             R"("max_tokens":5,"max_completion_tokens":-1)"}) {
-    const auto parsed = parse_api_request(ApiKind::kChat, chat(fields), kContext);
-    const ApiError* error = std::get_if<ApiError>(&parsed);
-    ASSERT_NE(error, nullptr) << fields;
-    EXPECT_EQ(error->message, "'max_completion_tokens' contradicts 'max_tokens'");
-  }
+  for (const char* one_limit : {R"("max_tokens":-1,"max_completion_tokens":5)",
+                                R"("max_tokens":5,"max_completion_tokens":-1)"})
+    EXPECT_EQ(accepted(ApiKind::kChat, chat(one_limit)).generation.max_tokens, 5u);
+  const auto parsed = parse_api_request(
+      ApiKind::kChat, chat(R"("max_tokens":9,"max_completion_tokens":5)"), kContext);
+  const ApiError* error = std::get_if<ApiError>(&parsed);
+  ASSERT_NE(error, nullptr);
+  EXPECT_EQ(error->message, "'max_completion_tokens' contradicts 'max_tokens'");
 }
 
 TEST(OpenAiRequest, CompressionNeedsTexts) {

@@ -102,7 +102,8 @@ TEST(SamplerFields, TwoNamesOfASettingMustAgree) {
         R"({"samplers":["top_k"],"sampler_priority":[]})",
         R"({"dynamic_temperature":true,"dynatemp_low":0.2,"dynatemp_high":0.8,
             "dynatemp_range":0.3})",
-        R"({"dynamic_temperature":false,"dynatemp_range":0})", R"({"dynatemp_range":0.3})"})
+        R"({"dynamic_temperature":false,"dynatemp_range":0})",
+        R"({"dynamic_temperature":true,"dynatemp_range":0.3})", R"({"dynatemp_range":0.3})"})
     EXPECT_EQ(bad(same), "") << same;
 }
 

@@ -27,10 +27,6 @@ TEST(ToolFields, AreRead) {
             R"({"enable_thinking":true,"reasoning_effort":"low"})");
   EXPECT_EQ(parsed_well(asked(R"("reasoning_effort":"none")")).tools.template_variables.dump(),
             R"({"enable_thinking":false,"thinking":false})");
-  EXPECT_EQ(parsed_well(asked(R"("reasoning_effort":"none","chat_template_kwargs":{
-                "thinking":false,"enable_thinking":null})"))
-                .tools.template_variables.dump(),
-            R"({"thinking":false,"enable_thinking":false})");
   EXPECT_TRUE(parsed_well(asked("")).tools.template_variables.is_null());
 }
 
@@ -80,10 +76,6 @@ TEST(ToolFields, WrongOnesAreRefusedByName) {
       {"tool_choice", R"("tool_choice":{"type":"allowed_tools"})"},
       {"parallel_tool_calls", R"("parallel_tool_calls":1)"},
       {"reasoning_effort", R"("reasoning_effort":"huge")"},
-      {"reasoning_effort",
-       R"("reasoning_effort":"low","chat_template_kwargs":{"reasoning_effort":"high"})"},
-      {"reasoning_effort",
-       R"("reasoning_effort":"none","chat_template_kwargs":{"enable_thinking":true})"},
       {"chat_template_kwargs", R"("chat_template_kwargs":[1])"},
       {"chat_template_kwargs.messages", R"("chat_template_kwargs":{"messages":[]})"},
   };

@@ -25,6 +25,7 @@ struct MadeModelInfo {
   uint32_t vocabulary = 160, context = 256;
   uint32_t experts = 0, used_experts = 0;
   bool optional_weights = false;  // biases, an output matrix of its own
+  bool own_output = false;        // only the latter
   // The format of a matrix, by the name of its tensor.
   std::function<WeightFormat(const std::string&)> format = [](const std::string&) {
     return WeightFormat::kF16;
@@ -84,7 +85,9 @@ class MadeModel : public ModelFile {
     HEARTH_ASSIGN(const ModelConfig config, architecture->read_config(*this));
     const WeightTable table = architecture->weight_table(config);
     for (const WeightSpec& spec : table.specs()) {
-      if (spec.optional && !info.optional_weights) continue;
+      const bool wanted =
+          info.optional_weights || (info.own_output && spec.role == WeightRole::kOutput);
+      if (spec.optional && !wanted) continue;
       const bool vector = spec.is_vector && spec.experts == 0;
       for (const WeightPart& part : spec.parts)
         add(part.tensor, spec.is_vector ? WeightFormat::kF32 : info.format(part.tensor),

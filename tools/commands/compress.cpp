@@ -142,7 +142,7 @@ class CompressCommand : public Command {
   void report(const std::string& line) const {
     if (!json_) log_line(line);
   }
-  // Only of what was done.
+  // Reports only the phases that ran.
   void report_times(double scoring_seconds) const {
     if (generation_seconds_ > 0)
       report(fmt::format("generation took {:.2f} s", generation_seconds_));

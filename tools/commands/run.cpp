@@ -93,8 +93,8 @@ class RunCommand : public Command {
         .advanced();
     options
         .add("--stats", &stats_,
-             "Report on stderr how much the output repeats itself and, with --speculate, how many "
-             "guesses were right")
+             "Report how much the output repeats itself and, with --speculate, how many guesses "
+             "were right: on stderr, and with --json also in the object")
         .advanced();
     grammar_.declare(options);
     options.add("--ignore-eos", &ignore_end_, "Continue after the model's end token").advanced();

@@ -3,12 +3,10 @@
 #include <nlohmann/json.hpp>
 #include <span>
 #include <string>
-#include <string_view>
 
 #include <fmt/format.h>
 
 #include "tools/server/openai_request.h"
-#include "tools/server/sampler_fields.h"
 
 namespace hearth {
 namespace {
@@ -141,15 +139,13 @@ std::optional<ApiError> read_guidance(const json& body, ApiRequest& request) {
   return std::nullopt;
 }
 
-// The name of the first of these settings that asks for something, or else of the field that gives
-// the samplers another order than the default one. Empty: no field asks for anything.
-std::string find_not_idle(const json& body, std::span<const Idle> settings,
-                          const SamplerOrder& order) {
+// The first of these settings that asks for something.
+const Idle* find_not_idle(const json& body, std::span<const Idle> settings) {
   for (const Idle& setting : settings)
     if (const json* field = find_given(body, setting.name);
         field != nullptr && asks_for_something(*field, setting))
-      return setting.name;
-  return order == SamplerOrder() ? std::string() : std::string(sampler_order_field(body));
+      return &setting;
+  return nullptr;
 }
 
 // Contrastive search does not sample. Penalties go together with it.
@@ -182,9 +178,8 @@ std::optional<ApiError> read_contrastive_search(const json& body, ApiRequest& re
   if (top_k < 2 || top_k > kMaxTopLogprobs)
     return wrong_decoding("penalty_alpha",
                           fmt::format("needs 'top_k' between 2 and {}", kMaxTopLogprobs));
-  const std::string setting =
-      find_not_idle(body, kNotWithContrastiveSearch, generation.sampling.order);
-  if (!setting.empty()) return wrong_decoding(setting, "does not go together with 'penalty_alpha'");
+  if (const Idle* setting = find_not_idle(body, kNotWithContrastiveSearch))
+    return wrong_decoding(setting->name, "does not go together with 'penalty_alpha'");
   if (!generation.banned_strings.empty())
     return wrong_decoding("banned_strings", "does not go together with 'penalty_alpha'");
   if (generation.prompt_logprobs || !generation.generate)
@@ -206,8 +201,8 @@ std::optional<ApiError> check_beams(const json& body, const ApiRequest& request)
     return wrong_decoding("penalty_alpha", "does not go together with beam search");
   if (request.n > beam.beams)
     return wrong_decoding("n", fmt::format("must be at most the {} beams", beam.beams));
-  const std::string setting = find_not_idle(body, kNotWithBeams, request.generation.sampling.order);
-  if (!setting.empty()) return wrong_decoding(setting, "does not go together with beam search");
+  if (const Idle* setting = find_not_idle(body, kNotWithBeams))
+    return wrong_decoding(setting->name, "does not go together with beam search");
   return std::nullopt;
 }
 

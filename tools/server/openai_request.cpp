@@ -262,7 +262,7 @@ void read_compress(BodyFields& fields, ApiRequest& request) {
   options.unit = *chosen;
 }
 
-// Both names of the limit may be given if they agree. The engine cuts a limit beyond the context to
+// Two limits must be the same, unless one of them is none. The engine cuts a limit beyond the context to
 // what fits.
 void read_max_tokens(BodyFields& fields, ApiRequest& request) {
   using Limits = std::numeric_limits<int64_t>;
@@ -272,9 +272,9 @@ void read_max_tokens(BodyFields& fields, ApiRequest& request) {
   for (const char* name : {"max_tokens", "max_completion_tokens"}) {
     int64_t tokens = 0;
     if (!fields.integer(name, tokens, Limits::min(), Limits::max())) continue;
+    if (tokens == kNoLimit) continue;
     if (given.value_or(tokens) != tokens) return fields.wrong(name, "contradicts 'max_tokens'");
     given = tokens;
-    if (tokens == kNoLimit) continue;
     // With `echo` there is something to reply even without a new token.
     if (tokens < 0 || (tokens == 0 && !request.echo))
       fields.wrong(name, "must be at least 1, or -1 for no limit");

@@ -49,7 +49,6 @@ constexpr std::string_view kOtherSamplerFields[] = {
 // Two names that clients have for the same number.
 constexpr std::pair<std::string_view, std::string_view> kSameNumbers[] = {
     {"typical_p", "typical"}, {"mirostat", "mirostat_mode"}};
-constexpr std::string_view kOrderFields[] = {"samplers", "sampler_priority"};
 
 ApiError wrong_sampler_field(std::string_view name, std::string_view what) {
   return {.message = fmt::format("'{}' {}", name, what), .param = std::string(name)};
@@ -117,17 +116,11 @@ std::optional<ApiError> check_same_numbers(const json& body) {
   return std::nullopt;
 }
 
-// An empty list asks for nothing.
-const json* find_order(const json& body, std::string_view name) {
-  const json* field = find_field(body, name);
-  return field == nullptr || (field->is_structured() && field->empty()) ? nullptr : field;
-}
-
 std::optional<ApiError> read_order(const json& body, SamplerOrder& order) {
   std::string_view given_as;
-  for (const std::string_view name : kOrderFields) {
-    const json* field = find_order(body, name);
-    if (field == nullptr) continue;
+  for (const char* name : {"samplers", "sampler_priority"}) {
+    const json* field = find_field(body, name);
+    if (field == nullptr || (field->is_structured() && field->empty())) continue;
     std::vector<std::string> names;
     if (auto error = read_names(*field, name, ";,\n ", names)) return error;
     const auto parsed = parse_sampler_order(names);
@@ -172,16 +165,20 @@ std::optional<ApiError> read_temperature_range(const json& body, SamplingOptions
     return wrong_sampler_field("dynamic_temperature", "must be true or false");
   const bool dynamic = dynamic_field != nullptr && dynamic_field->get<bool>();
   double low = 1, high = 1;
+  bool has_ends = false;
   for (const auto& [name, value] : {std::pair{"dynatemp_low", &low}, {"dynatemp_high", &high}})
-    if (const json* field = find_field(body, name))
+    if (const json* field = find_field(body, name)) {
       if (auto error = read_number(*field, name, 0, 100, *value)) return error;
+      has_ends = true;
+    }
   if (dynamic && low > high)
     return wrong_sampler_field("dynatemp_low", "must not be above 'dynatemp_high'");
   const float range = dynamic ? static_cast<float>((high - low) / 2) : 0.0f;
-  if (dynamic_field != nullptr && find_field(body, "dynatemp_range") != nullptr &&
+  const bool has_range = find_field(body, "dynatemp_range") != nullptr;
+  if (has_range && (has_ends || !dynamic) && dynamic_field != nullptr &&
       std::abs(sampling.dynatemp_range - range) > kRangeRounding)
     return contradiction("dynamic_temperature", "dynatemp_range");
-  if (!dynamic) return std::nullopt;
+  if (!dynamic || (has_range && !has_ends)) return std::nullopt;
   sampling.temperature = static_cast<float>((low + high) / 2);
   sampling.dynatemp_range = range;
   return std::nullopt;
@@ -193,12 +190,6 @@ bool is_sampler_field(std::string_view name) {
   return std::ranges::find(kSamplerNumbers, name, &SamplerNumber::name) !=
              std::end(kSamplerNumbers) ||
          std::ranges::find(kOtherSamplerFields, name) != std::end(kOtherSamplerFields);
-}
-
-std::string_view sampler_order_field(const json& body) {
-  for (const std::string_view name : kOrderFields)
-    if (find_order(body, name) != nullptr) return name;
-  return {};
 }
 
 std::optional<ApiError> read_sampler_fields(const json& body, GenerationRequest& generation) {

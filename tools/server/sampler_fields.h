@@ -16,9 +16,6 @@ namespace hearth {
 
 bool is_sampler_field(std::string_view name);
 
-// The name under which the body gives the samplers an order; empty if it gives none.
-std::string_view sampler_order_field(const nlohmann::json& body);
-
 // Reads them over what `generation` has. Returns what is wrong with the first bad one. A setting
 // that has two names may be given under both if they agree.
 std::optional<ApiError> read_sampler_fields(const nlohmann::json& body,

@@ -135,17 +135,16 @@ std::optional<ApiError> read_reasoning(const json& fields, const ordered_json& i
     return wrong_field("reasoning_effort",
                        fmt::format("must be one of {}", fmt::join(kEfforts, ", ")));
   if (variables.is_null()) variables = ordered_json::object();
-  const auto set = [&](const char* name, const ordered_json& value) -> std::optional<ApiError> {
-    ordered_json& variable = variables[name];
-    if (variable.is_null()) variable = value;
-    if (variable == value) return std::nullopt;
-    return wrong_field("reasoning_effort",
-                       fmt::format("contradicts 'chat_template_kwargs.{}'", name));
+  const auto set = [&](const char* name, const ordered_json& value) {
+    if (!variables.contains(name)) variables[name] = value;
   };
-  if (*effort != "none") return set("reasoning_effort", effort->get<std::string>());
-  // The names that the families' templates have for it.
-  for (const char* const name : {"enable_thinking", "thinking"})
-    if (auto error = set(name, false)) return error;
+  if (*effort != "none") {
+    set("reasoning_effort", effort->get<std::string>());
+  } else {
+    // The names that the families' templates have for it.
+    set("enable_thinking", false);
+    set("thinking", false);
+  }
   return std::nullopt;
 }
 

@@ -6,7 +6,7 @@
 namespace hearth {
 namespace {
 
-// What a row more is taken to cost as long as it is not measured: as a share of the step, and, on a
+// The assumed cost of one more row until it is measured: as a share of the step's time, and, on a
 // CPU, of the step's time per row.
 constexpr double kUnknownRowPrice = 0.004, kUnknownCpuRowPrice = 0.5;
 // How far one measurement can be from the estimate: a step may have had to record its commands.

@@ -40,8 +40,8 @@ struct TeamTuning {
   uint32_t chained_lanes = 0;  // the same in a chain, and what a multiprocessor has room for
   // Rounds that a workgroup stays; with more work, smaller ones stay for `small_rounds`.
   uint32_t most_rounds = 0, small_rounds = 0;
-  // Of a router's weights, which every row may read again, because a cache holds them: as many as
-  // all rows read together.
+  // Every row may read a router's weights again, because a cache holds them, if all rows together
+  // read at most this much.
   uint64_t reread_bytes = 0;
 };
 
@@ -69,7 +69,7 @@ struct ExpertsTuning {
   uint32_t few_subgroups = 0;  // of experts_few, per multiprocessor
   // Rounds of experts_one_row that are in flight, in its products with and without gates.
   uint32_t gate_rounds = 0, sum_rounds = 0;
-  // Loading and decoding the weights of a tile takes as long as the products of so many rows.
+  // Loading and decoding the weights of a tile takes as long as the products of this many rows.
   uint32_t float_tile_rows = 0, quantized_tile_rows = 0;
 };
 

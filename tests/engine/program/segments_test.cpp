@@ -174,6 +174,17 @@ StepPlan plan_of_dealt(const std::string& architecture, uint32_t rank, const Ste
 }
 
 // Only the last rank goes on after the last attention.
+TEST(Segments, AStepThatMeetsOtherRanksNeverRunsAgainAndIsNoChain) {
+  const StepBucket bucket = step_of(4, 1);
+  const auto model = PlannedModel::create(small_model("llama"));
+  ASSERT_TRUE(model.ok());
+  const StepPlan alone = (*model)->plan(find_device_profile("h200").value(), bucket);
+  EXPECT_TRUE(alone.repeats && alone.chained);
+  for (const StepPlan& shared :
+       {plan_of_share("llama", 0, bucket), plan_of_dealt("llama", 0, bucket)})
+    EXPECT_FALSE(shared.repeats || shared.chained);
+}
+
 TEST(Segments, RanksThatShareKvBlocksMeetOncePerLayer) {
   for (const std::string architecture : {"llama", "gemma2", "qwen3moe", "gpt-oss"})
     for (const StepBucket& bucket : {step_of(1, 1), step_of(4, 1), step_of(2, 64)})
