@@ -188,9 +188,8 @@ struct PlannedSampling {
 
 struct StepPlan {
   StepBucket bucket;
-  // Whether it can run again by itself, which a step that meets other ranks cannot; and whether its
-  // kernels form a chain (runtime/chain.h).
-  bool repeats = false, chained = false;
+  bool repeats = false;  // can run again by itself; a step that meets other ranks cannot
+  bool chained = false;  // its kernels form a chain (runtime/chain.h)
   // Attention is planned once for all layers of a bucket, and so are the places of a step's inputs.
   AttentionShape attention_shape;
   AttentionPlan attention;

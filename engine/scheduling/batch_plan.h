@@ -10,7 +10,6 @@
 
 #include "engine/ids.h"
 #include "params/paged_kv.h"
-#include "runtime/rounding.h"
 
 namespace hearth {
 
@@ -18,7 +17,7 @@ using params::kTokensPerBlock;
 // Blocks that hold this many tokens.
 template <class T>
 constexpr T blocks_for(T tokens) {
-  return divide_up(tokens, kTokensPerBlock);
+  return tokens / kTokensPerBlock + (tokens % kTokensPerBlock != 0 ? 1 : 0);
 }
 // Most proposed tokens of one sequence, because a row's ancestors are a 32-bit mask on the device.
 inline constexpr std::uint32_t kMaxProposed = 32;

@@ -27,21 +27,14 @@ constexpr LlamaWeights kLlamaWeights[] = {
 };
 
 MadeModelInfo llama_8b_of(const LlamaWeights& weights) {
-  return {.architecture = "llama",
-          .layers = 3,  // the first, the last, and one of the others, which are all alike
-          .width = 4096,
-          .heads = 32,
-          .kv_heads = 8,
-          .head_size = 128,
-          .mlp_width = 14336,
-          .vocabulary = 128256,
-          .context = kContext,
-          .own_output = true,
-          .format = [weights](const std::string& tensor) {
-            const auto is = [&](const char* part) { return tensor.find(part) != tensor.npos; };
-            if (tensor == "output.weight") return weights.output;
-            return is("attn_v") || is("blk.0.ffn_down") ? weights.rest : weights.most;
-          }};
+  MadeModelInfo info = llama_8b_shape();
+  info.own_output = true;
+  info.format = [weights](const std::string& tensor) {
+    const auto is = [&](const char* part) { return tensor.find(part) != tensor.npos; };
+    if (tensor == "output.weight") return weights.output;
+    return is("attn_v") || is("blk.0.ffn_down") ? weights.rest : weights.most;
+  };
+  return info;
 }
 
 std::vector<StepBucket> llama_steps() {

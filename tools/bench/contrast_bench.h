@@ -1,5 +1,5 @@
 // Compares contrastive decoding with its two models, each decoding alone. A step of contrastive
-// decoding computes a step of both models, so it should take as long as those two steps.
+// decoding computes a step of each model, so it should take as long as one step of each alone.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,8 @@ struct ContrastTime {
   uint32_t batch = 1;
   DecodeWindow expert, amateur, contrastive;
 
-  // How much longer a step takes than one step of each model, as a share of the expert's step.
+  // The time of a step beyond that of one step of each model alone, as a share of the expert's
+  // step.
   double extra() const {
     return (contrastive.step_ms() - amateur.step_ms()) / expert.step_ms() - 1;
   }

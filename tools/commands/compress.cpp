@@ -196,8 +196,8 @@ class CompressCommand : public Command {
                            {.scored = scored});
   }
 
-  // Replaces the text by a summary of it, and the ratio by what is left to do to it. With a ratio
-  // of 1, any summary that is shorter than the text will do.
+  // Replaces the text by a summary of it, and the ratio by the one that the summary still needs.
+  // With a ratio of 1, any summary that is shorter than the text will do.
   Status summarise(Session& session, std::string& text, double& ratio) {
     const Tokenizer& tokenizer = *session.tokenizer();
     const size_t tokens = tokenizer.encode(text, {.add_bos = false}).size();

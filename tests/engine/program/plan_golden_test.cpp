@@ -20,21 +20,13 @@ namespace {
 
 // llama-8b as Q4_K_M has it: some tensors of some layers in Q6_K.
 MadeModelInfo llama_8b() {
-  return {.architecture = "llama",
-          .layers = 3,
-          .width = 4096,
-          .heads = 32,
-          .kv_heads = 8,
-          .head_size = 128,
-          .mlp_width = 14336,
-          .vocabulary = 128256,
-          .context = 8192,
-          .optional_weights = false,
-          .format = [](const std::string& tensor) {
-            const bool larger = tensor == "token_embd.weight" || tensor == "blk.0.attn_v.weight" ||
-                                tensor == "blk.0.ffn_down.weight";
-            return larger ? WeightFormat::kQ6K : WeightFormat::kQ4K;
-          }};
+  MadeModelInfo info = llama_8b_shape();
+  info.format = [](const std::string& tensor) {
+    const bool larger = tensor == "token_embd.weight" || tensor == "blk.0.attn_v.weight" ||
+                        tensor == "blk.0.ffn_down.weight";
+    return larger ? WeightFormat::kQ6K : WeightFormat::kQ4K;
+  };
+  return info;
 }
 
 MadeModelInfo gemma2_2b() {

@@ -13,6 +13,20 @@
 
 namespace hearth::testing {
 
+// The shape of a llama-8b. Three layers: the first, the last, and one of the others, which are
+// alike.
+inline MadeModelInfo llama_8b_shape() {
+  return {.architecture = "llama",
+          .layers = 3,
+          .width = 4096,
+          .heads = 32,
+          .kv_heads = 8,
+          .head_size = 128,
+          .mlp_width = 14336,
+          .vocabulary = 128256,
+          .context = 8192};
+}
+
 class PlannedModel {
  public:
   static Result<std::unique_ptr<PlannedModel>> create(const MadeModelInfo& info,
