@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "engine/ops/tuning/profile.h"
 #include "params/mlp_activation.h"
 
 namespace hearth {
@@ -10,7 +11,8 @@ KernelPlan choose_mlp(const DeviceCaps& caps, const MlpShape& shape) {
   const uint32_t units = shape.width % 4 == 0 ? shape.width / 4 : shape.width;
   const uint32_t lanes = group_size(caps, is_cpu(caps) ? 64 : 256);
   // If there are enough rows to fill the device, larger workgroups mean fewer to start.
-  const uint32_t step = is_cpu(caps) ? 4 : shape.rows >= 64 ? 2 : 1;
+  const uint32_t many_rows = tuning_profile(caps).activation.many_rows;
+  const uint32_t step = is_cpu(caps) ? 4 : shape.rows >= many_rows ? 2 : 1;
   return {.pipeline = {.kernel = "mlp_activation",
                        .constants =
                            params::MlpActivationConstants{

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 
+#include "engine/ops/tuning/profile.h"
 #include "params/history_commit.h"
 #include "params/mix_logits.h"
 #include "params/sample_pick.h"
@@ -16,9 +17,7 @@ namespace {
 // Small enough for sample_scan's 32-bit sums of a chunk, and for a vocabulary to give a whole GPU
 // enough workgroups.
 constexpr uint32_t kChunkLogits = 4096;
-constexpr uint32_t kMostShares = 8;  // workgroups that share the first pass over a row
-constexpr uint32_t kCpuGroups = 4;   // enough for a few cores
-constexpr uint32_t kFewRows = 16;    // for which a short kernel is better
+constexpr uint32_t kCpuGroups = 4;  // enough for a few cores
 constexpr uint32_t kSegmentLogits = params::kSegmentQuads * 4;
 
 bool much_shared(const DeviceCaps& caps) { return caps.limits.max_shared_bytes >= 32768; }
@@ -45,6 +44,7 @@ PickTables stages_tables(const DeviceCaps& caps) {
 }  // namespace
 
 SamplingPlan choose_sampling(const DeviceCaps& caps, const SamplingShape& shape) {
+  const SamplingTuning tuning = tuning_profile(caps).sampling;
   // On a CPU a workgroup is one subgroup, for which barriers cost nothing. On a GPU each lane of a
   // chunk has one segment, and a row's search uses as many lanes as a workgroup may have. The chunk
   // size does not depend on the number of rows, so sums do not either, to the last bit.
@@ -53,16 +53,16 @@ SamplingPlan choose_sampling(const DeviceCaps& caps, const SamplingShape& shape)
   const uint32_t tiles = std::max(1u, kChunkLogits / kSegmentLogits / scan_lanes);
   // Few rows have the device to themselves: use more lanes with less work each.
   const uint32_t most_parts = caps.limits.max_group_invocations / std::max(1u, scan_lanes);
-  const uint32_t parts =
-      tiles == 1 && shape.rows <= kFewRows ? std::bit_floor(std::clamp(most_parts, 1u, 4u)) : 1;
+  const uint32_t parts = tiles == 1 && shape.rows <= tuning.few_rows
+                             ? std::bit_floor(std::clamp(most_parts, 1u, 4u))
+                             : 1;
   const PickTables tables = pick_tables(caps, shape.vocab);
   const uint32_t pick_lanes =
       is_cpu(caps) ? caps.subgroup_size : group_size(caps, std::min(1024u, tables.list_tokens));
 
-  // A row without top_k is read completely, by several workgroups if rows are few. A multiprocessor
-  // of a GPU has room for two.
-  const uint32_t room = is_cpu(caps) ? kCpuGroups : 2 * multiprocessors(caps);
-  const uint32_t shares = std::clamp(room / std::max(1u, shape.rows), 1u, kMostShares);
+  // A row without top_k is read completely, by several workgroups if rows are few.
+  const uint32_t room = is_cpu(caps) ? kCpuGroups : tuning.resident_groups * multiprocessors(caps);
+  const uint32_t shares = std::clamp(room / std::max(1u, shape.rows), 1u, tuning.most_row_groups);
 
   SamplingPlan plan;
   plan.chunk_tokens = scan_lanes * tiles * kSegmentLogits;
@@ -124,7 +124,9 @@ KernelPlan choose_mix_logits(const DeviceCaps& caps, const SamplingShape& shape)
   // A row that needs its largest logit first has only one of these workgroups, hence the many
   // lanes.
   const uint32_t lanes = is_cpu(caps) ? caps.subgroup_size : group_size(caps, 1024);
-  const uint32_t groups = is_cpu(caps) ? 1 : std::clamp(divide_up(shape.vocab, lanes), 1u, 8u);
+  const uint32_t most_groups = tuning_profile(caps).sampling.most_row_groups;
+  const uint32_t groups =
+      is_cpu(caps) ? 1 : std::clamp(divide_up(shape.vocab, lanes), 1u, most_groups);
   return {.pipeline = {.kernel = "mix_logits",
                        .constants = params::MixLogitsConstants{.kWorkgroupSize = lanes}},
           .groups = {.x = groups, .y = shape.rows}};

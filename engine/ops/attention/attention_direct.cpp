@@ -11,14 +11,17 @@ namespace {
 
 constexpr uint32_t kFragmentRows = 8;
 
-// Few of its subgroups fit on a multiprocessor. With Q8_0 and long contexts 2 per item are too few:
-// 64 x 2048 tokens take 164 us on an H200, and 121 with 4.
+// Few of its subgroups fit on a multiprocessor. Over long contexts an item gets more of them if
+// items do not fill the device, or if the cache has to be unpacked.
 Pace choose_direct_pace(const AttentionRequest& request) {
   const auto& [caps, shape, tuning, one_token, tokens, deterministic] = request;
+  const AttentionDirectTuning& direct = tuning.direct;
   const uint32_t pairs = std::max(1u, tokens * shape.kv_heads);
-  if (shape.bucket.sequence_tokens > tuning.short_context)
-    return {pairs < tuning.subgroups / 2 || shape.kv != KvFormat::kF16 ? 4u : 2u, 0, true};
-  return {std::bit_floor(std::clamp(tuning.subgroups / pairs, 1u, 8u)), 0, true};
+  if (shape.bucket.sequence_tokens <= tuning.short_context)
+    return {std::bit_floor(std::clamp(tuning.subgroups / pairs, 1u, direct.most_subgroups)), 0,
+            true};
+  const bool more = pairs < tuning.subgroups / direct.long_subgroups || shape.kv != KvFormat::kF16;
+  return {more ? direct.more_long_subgroups : direct.long_subgroups, 0, true};
 }
 
 // A step of one token also waits for instructions to be fetched, and the code of attention_direct
@@ -67,7 +70,7 @@ AttentionListPlan plan_attention_direct(const AttentionRequest& request) {
                                   .subgroup_size = kFragmentLanes},
                      .groups = tile_groups(shape, tile)},
           .wanted_groups = request.tuning.subgroups / pace.subgroups,
-          .split_keys = pace.split_keys()};
+          .split_keys = pace.split_keys(request.tuning)};
 }
 
 }  // namespace

@@ -13,15 +13,21 @@ namespace {
 // many sequences with few, which then load ahead. Over long contexts, many subgroups with little
 // work each are best.
 Pace choose_pace(const PaceTuning& tuning, const AttentionShape& shape, bool deterministic) {
+  const AttentionRowsTuning& rows = tuning.rows;
   const bool halves = shape.kv == KvFormat::kF16;
-  const uint32_t usual = halves ? 4 : 8;  // more halves need more registers than they gain
-  if (deterministic || shape.bucket.sequence_rows > 1) return {4, usual, false};
-  if (shape.bucket.sequence_tokens > tuning.short_context) return {8, halves ? 2 : usual, false};
+  // More halves need more registers than they gain.
+  const uint32_t usual = halves ? rows.loads : rows.quantized_loads;
+  if (deterministic || shape.bucket.sequence_rows > 1)
+    return {rows.several_rows_subgroups, usual, false};
+  if (shape.bucket.sequence_tokens > tuning.short_context)
+    return {rows.long_subgroups, halves ? rows.many_subgroups_loads : usual, false};
   const uint32_t pairs = shape.bucket.sequences * shape.kv_heads;  // at least one item each
   const uint32_t share = tuning.subgroups / std::max(1u, pairs);
   // Unpacking Q8_0 needs more registers, of which a large workgroup has fewer per lane.
-  if (!halves) return {std::bit_floor(std::clamp(share, 2u, 4u)), usual, false};
-  return {std::bit_floor(std::clamp(share, 2u, 8u)), share >= 4 ? 2u : usual, true};
+  const uint32_t most = halves ? rows.most_subgroups : rows.most_quantized_subgroups;
+  const uint32_t subgroups = std::bit_floor(std::clamp(share, rows.fewest_subgroups, most));
+  if (!halves) return {subgroups, usual, false};
+  return {subgroups, subgroups > rows.fewest_subgroups ? rows.many_subgroups_loads : usual, true};
 }
 
 bool supports_attention_rows(const AttentionRequest&) { return true; }
@@ -37,10 +43,11 @@ AttentionListPlan plan_attention_rows(const AttentionRequest& request) {
   // Registers: a slice of the query and of the result for every row, the chunks of a run's keys and
   // values, a score for every row and key.
   const uint32_t most_rows =
-      std::clamp(tuning.query_elements / (slice_chunks * chunk_elements), 1u, 8u);
+      std::clamp(tuning.rows.query_elements / (slice_chunks * chunk_elements), 1u, 8u);
   const HeadTile tile = head_tile(shape, most_rows, one_token);
   const uint32_t run = std::bit_floor(
-      std::clamp(std::min(pace.in_flight / slice_chunks, 32 / tile.rows), 1u, tuning.most_run));
+      std::clamp(std::min(pace.in_flight / slice_chunks, tuning.rows.most_scores / tile.rows), 1u,
+                 tuning.rows.most_run));
 
   const uint32_t subgroup_bytes = tile.rows * (shape.head_size + 2) * 4;
   const uint32_t query_bytes = tile.rows * shape.head_size * 4;
@@ -60,11 +67,11 @@ AttentionListPlan plan_attention_rows(const AttentionRequest& request) {
                                           .kStreamLanes = lanes,
                                           .kRun = run,
                                           .kDoubleBuffer =
-                                              pace.overlap && tuning.loads_ahead ? 1u : 0u},
+                                              pace.overlap && tuning.rows.loads_ahead ? 1u : 0u},
                                   .subgroup_size = caps.subgroup_size},
                      .groups = tile_groups(shape, tile)},
-          .wanted_groups = 2 * tuning.subgroups / pace.subgroups,
-          .split_keys = pace.split_keys()};
+          .wanted_groups = tuning.rows.waves * tuning.subgroups / pace.subgroups,
+          .split_keys = pace.split_keys(tuning)};
 }
 
 }  // namespace

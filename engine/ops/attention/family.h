@@ -30,7 +30,7 @@ struct AttentionListPlan {
   // Workgroups that fill the device; more would only mean more splits to merge. 0: as many as for
   // any prompt.
   uint32_t wanted_groups = 0;
-  uint32_t split_keys = 128;  // the fewest
+  uint32_t split_keys = 0;  // the fewest; only of `few`
 };
 
 using AttentionFamily = KernelFamily<AttentionRequest, AttentionListPlan>;
@@ -68,7 +68,9 @@ struct Pace {
   uint32_t subgroups;  // that divide the keys
   uint32_t in_flight;  // chunks of keys that a lane loads together
   bool overlap;        // whether it loads the next ones meanwhile
-  uint32_t split_keys() const { return subgroups < 4 ? 256 : 128; }
+  uint32_t split_keys(const PaceTuning& tuning) const {
+    return subgroups <= tuning.few_subgroups ? tuning.few_subgroups_split_keys : tuning.split_keys;
+  }
 };
 
 }  // namespace hearth

@@ -14,9 +14,11 @@ namespace {
 // Whether the first product's workgroups should choose the experts themselves: not if most of them
 // come after others, which would have to choose again.
 bool routes_itself(const DeviceCaps& caps, const ExpertsShape& shape, const KernelPlan& gate_up) {
-  constexpr uint32_t kMostLaneExperts = 8, kMostGroups = 4;  // the latter per multiprocessor
+  constexpr uint32_t kMostLaneExperts = 8;  // that a lane has registers for
+  const uint32_t most_groups =
+      tuning_profile(caps).experts.most_routing_groups * multiprocessors(caps);
   return shape.experts <= kMostLaneExperts * caps.subgroup_size &&
-         gate_up.groups.x * gate_up.groups.y <= kMostGroups * multiprocessors(caps);
+         gate_up.groups.x * gate_up.groups.y <= most_groups;
 }
 
 void route_in_product(const DeviceCaps& caps, const ExpertsShape& shape, KernelPlan& gate_up) {

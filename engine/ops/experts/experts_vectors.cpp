@@ -17,17 +17,16 @@ bool is_integer_kernel(const KernelPlan& kernel) {
 
 // How many workgroups per tile let all workgroups run in as few full waves as possible, if
 // `at_once` run at once.
-uint32_t groups_per_tile(uint32_t tiles, uint32_t at_once) {
-  constexpr uint32_t kMostWaves = 4, kFullPercent = 90;
+uint32_t groups_per_tile(const ExpertsTuning& tuning, uint32_t tiles, uint32_t at_once) {
   uint32_t best = 1, best_percent = 0;
-  for (uint32_t waves = 1; waves <= kMostWaves; ++waves) {
+  for (uint32_t waves = 1; waves <= tuning.most_waves; ++waves) {
     const uint32_t groups = waves * at_once / tiles;
     const uint32_t percent = tiles * groups * 100 / (waves * at_once);
     if (percent > best_percent) {
       best = groups;
       best_percent = percent;
     }
-    if (percent >= kFullPercent) break;
+    if (percent >= tuning.full_percent) break;
   }
   return best;
 }
@@ -35,12 +34,14 @@ uint32_t groups_per_tile(uint32_t tiles, uint32_t at_once) {
 // Divides the outputs of every tile among as many workgroups as run at once. A workgroup converts x
 // to integers first, and with experts it chooses them, so a few that stay are better than many.
 void spread_integer(const DeviceCaps& caps, uint32_t outputs, uint32_t tiles, KernelPlan& kernel) {
-  constexpr uint32_t kMostPartialBytes = 12 * 1024;
+  constexpr uint32_t kMostPartialBytes = 12 * 1024;  // of shared memory
+  const TuningProfile tuning = tuning_profile(caps);
   KernelConstants& constants = kernel.pipeline.constants;
-  const bool large = constants.workgroup_size() > tuning_profile(caps).integer.group_lanes;
-  const uint32_t at_once = multiprocessors(caps) * (large ? 1 : 2);
+  const bool large = constants.workgroup_size() > tuning.integer.group_lanes;
+  const uint32_t at_once = multiprocessors(caps) * (large ? 1 : tuning.integer.resident_groups);
   const uint32_t round_outputs = constants["kOutputs"] * constants["kTeams"];
-  const uint32_t rounds = divide_up(outputs, round_outputs * groups_per_tile(tiles, at_once));
+  const uint32_t groups = groups_per_tile(tuning.experts, tiles, at_once);
+  const uint32_t rounds = divide_up(outputs, round_outputs * groups);
   const uint32_t most = kMostPartialBytes / (4 * constants["kOutputs"] * constants["kSubgroups"]);
   constants.set("kRounds", std::clamp(rounds, 1u, std::max(most, 1u)));
   kernel.groups.x = divide_up(outputs, round_outputs * constants["kRounds"]);

@@ -19,11 +19,11 @@ struct FloatStep {
 // With more, each weight is used more often, so registers go to sums.
 FloatStep float_step(const FloatTuning& tuning, const MatmulShape& shape, uint32_t rows_at_once) {
   const bool floats = format_info(shape.format).is_float();
-  if (rows_at_once > 2)
+  if (rows_at_once > tuning.few_rows)
     return {floats ? tuning.more_float_outputs : tuning.more_quantized_outputs, 1};
-  const bool many_outputs = shape.outputs >= 8192;
-  if (!floats) return {many_outputs ? tuning.quantized_outputs : 1, 1};
-  return many_outputs ? FloatStep{tuning.float_outputs, 1} : FloatStep{1, 4};
+  const bool large = shape.outputs >= tuning.large_outputs;
+  if (!floats) return {large ? tuning.quantized_outputs : 1, 1};
+  return large ? FloatStep{tuning.float_outputs, 1} : FloatStep{1, tuning.small_loads};
 }
 
 bool supports_matvec_float(const MatmulRequest&) { return true; }
@@ -31,9 +31,11 @@ bool supports_matvec_float(const MatmulRequest&) { return true; }
 MatmulPlan plan_matvec_float(const MatmulRequest& request) {
   const auto& [caps, shape, deterministic] = request;
   const uint32_t rows_at_once = matvec_rows(request);
-  const uint32_t lanes = group_size(
-      caps, std::min(rows_at_once == 1 ? 256u : 128u, kMostSubgroups * caps.subgroup_size));
-  const auto [outputs, ahead] = float_step(tuning_profile(caps).matvec, shape, rows_at_once);
+  const FloatTuning tuning = tuning_profile(caps).matvec;
+  const uint32_t lanes =
+      group_size(caps, std::min(rows_at_once == 1 ? tuning.one_row_lanes : tuning.lanes,
+                                kMostSubgroups * caps.subgroup_size));
+  const auto [outputs, ahead] = float_step(tuning, shape, rows_at_once);
   MatmulPlan plan{
       .multiply = {.pipeline = {.kernel = variant("matvec_float", shape.format),
                                 .constants = params::MatvecFloatConstants{.kWorkgroupSize = lanes,

@@ -39,8 +39,8 @@ bool supports_matvec_integer(const MatmulRequest& request) {
 }
 
 // A workgroup converts x to integers, so it should use them for many outputs, in several teams if a
-// row needs few lanes. But there must be workgroups for all multiprocessors, and two small ones on
-// each, so that one loads while the other waits.
+// row needs few lanes. But there must be workgroups for all multiprocessors, and several small ones
+// on each, so that one loads while another waits.
 MatmulPlan plan_matvec_integer(const MatmulRequest& request) {
   constexpr uint32_t kMostRows = 4;
   const auto& [caps, shape, deterministic] = request;
@@ -56,15 +56,16 @@ MatmulPlan plan_matvec_integer(const MatmulRequest& request) {
       std::clamp(std::min(tuning.group_lanes, integer_lanes(caps)) / team, 1u, kMostTeams));
   // A multiprocessor has registers for only one large workgroup, which then loads more at a time.
   const bool large = team > tuning.group_lanes;
-  const uint32_t resident = large ? 1 : 2;
+  const uint32_t resident = large ? 1 : tuning.resident_groups;
   const uint32_t all_teams = teams * multiprocessors(caps) * resident;
-  const uint32_t most_rows = large ? 1 : 2;
+  const bool few_rows = rows_at_once <= (large ? 1 : tuning.few_rows);
   const uint32_t all_outputs = shape.outputs + shape.sibling_outputs;
-  uint32_t outputs = std::max(1u, (rows_at_once > most_rows ? 2 : 4) / pieces);
+  uint32_t outputs =
+      std::max(1u, (few_rows ? tuning.few_rows_pieces : tuning.more_rows_pieces) / pieces);
   // Pieces of Q4_0 have so few words that there are registers for more, if enough rounds are left.
-  if (tuning.wide_q4_0 && shape.format == WeightFormat::kQ4_0 && rows_at_once == 1 &&
-      outputs == 4 && all_outputs > 16 * all_teams)
-    outputs = 8;
+  if (tuning.wide_q4_0_outputs > 0 && shape.format == WeightFormat::kQ4_0 && rows_at_once == 1 &&
+      pieces == 1 && all_outputs > tuning.wide_q4_0_outputs * all_teams)
+    outputs *= 2;
   outputs = std::bit_floor(std::min(outputs, shape.outputs));
   const uint32_t rounds =
       std::clamp(divide_up(all_outputs, outputs * all_teams), 1u, tuning.most_rounds);

@@ -11,14 +11,10 @@
 namespace hearth {
 namespace {
 
-// Lanes for which a multiprocessor has room, more or less.
-constexpr uint32_t kResidentLanes = 1024;
-
 // Whether a matrix of F32 weights, a router's, is so small that every row may read it again: from
 // a cache, in more workgroups and with less waiting than if rows shared what they read.
 bool reads_few_bytes(const TeamTuning& tuning, const MatmulShape& shape) {
-  constexpr uint32_t kFewOutputs = 1024;
-  return shape.format == WeightFormat::kF32 && shape.outputs <= kFewOutputs &&
+  return shape.format == WeightFormat::kF32 && shape.outputs <= tuning.reread_outputs &&
          uint64_t{shape.rows} * shape.outputs * shape.inputs * 4 <= tuning.reread_bytes;
 }
 
@@ -67,7 +63,7 @@ MatmulPlan plan_matvec_team(const MatmulRequest& request) {
   };
   uint32_t most = team_lanes(caps, tuning);
   TeamStep team = team_step(caps, chunks, most);
-  const uint32_t device_groups = multiprocessors(caps) * (kResidentLanes / most);
+  const uint32_t device_groups = multiprocessors(caps) * (tuning.resident_lanes / most);
   uint32_t rounds =
       divide_up(shape.outputs, outputs_of(team) * (most / team.lanes) * device_groups);
   if (rounds > tuning.most_rounds) {

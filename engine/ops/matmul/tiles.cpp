@@ -10,20 +10,8 @@
 namespace hearth {
 namespace {
 
-// Tiles without matrix units: four by four results per lane.
-constexpr Tile scalar(uint32_t rows, uint32_t outputs, uint32_t resident) {
-  return {.rows = rows,
-          .outputs = outputs,
-          .inputs = 32,
-          .part_rows = 4,
-          .part_outputs = 4,
-          .resident = resident,
-          .kernel = TileKernel::kScalar};
-}
-constexpr Tile kScalarTiles[] = {scalar(16, 64, 4), scalar(32, 64, 4), scalar(64, 64, 2)};
-
 std::span<const Tile> tiles_for(const TilesTuning& tuning, WeightFormat format, bool coopmat) {
-  if (!coopmat) return kScalarTiles;
+  if (!coopmat) return tuning.scalars;
   return format_info(format).is_float() ? tuning.floats : tuning.quantized;
 }
 
@@ -103,23 +91,22 @@ uint64_t product_time(const DeviceCaps& caps, const TilesTuning& tuning, const M
 // arithmetic, were only timed with equal splits.
 std::vector<Choice> ways_to_split(const DeviceCaps& caps, const TilesTuning& tuning,
                                   const MatmulShape& shape, const Tile& tile) {
-  constexpr uint32_t kMostSplits = 16, kMostLastSplits = 8, kFewestSteps = 4;
   const uint32_t tiles = tile_count(shape, tile), at_once = groups_at_once(caps, tile);
   const uint32_t steps = divide_up(shape.inputs, tile.inputs);
   const auto most = [&](uint32_t shared_tiles, uint32_t limit) {
-    return std::min({at_once / shared_tiles, steps / kFewestSteps,
+    return std::min({at_once / shared_tiles, steps / tuning.fewest_split_steps,
                      divide_up(shape.inputs, unit_inputs(tile)), limit});
   };
   const bool many = tile.rows >= tuning.many_rows;
   std::vector<Choice> ways = {{.tile = tile}};
-  for (uint32_t splits = 2; splits <= most(tiles, kMostSplits); ++splits)
+  for (uint32_t splits = 2; splits <= most(tiles, tuning.most_splits); ++splits)
     if (many || tile.round == 0 || steps % (tile.round * splits) == 0)
       ways.push_back({.tile = tile, .splits = splits});
   const uint32_t left = tiles % at_once;
   if (tile.kernel == TileKernel::kScalar || !many || tiles < at_once || left == 0 ||
       shape.sibling_outputs > 0)
     return ways;
-  for (uint32_t splits = 2; splits <= most(left, kMostLastSplits); ++splits)
+  for (uint32_t splits = 2; splits <= most(left, tuning.most_last_splits); ++splits)
     ways.push_back({.tile = tile, .last_splits = splits});
   return ways;
 }
@@ -208,13 +195,14 @@ std::vector<RowTile> row_tiles(const DeviceCaps& caps, const MatmulShape& shape,
 
 namespace {
 
-// Matrix units are faster from two rows on, although most of the tile is empty; compared with
-// integer dot products, from three rows on.
+// Matrix units are soon faster than vectors, although most of the tile is empty; compared with
+// integer dot products, a little later.
 bool supports_tiles(const MatmulRequest& request) {
   const auto& [caps, shape, deterministic] = request;
+  const TilesTuning tuning = tuning_profile(caps).tiles;
   const uint32_t most_vectors = !matrix_units(caps, shape.format) ? kMaxMatvecRows
-                                : integer_products(caps, shape)   ? 2
-                                                                  : 1;
+                                : integer_products(caps, shape)   ? tuning.integer_matvec_rows
+                                                                  : tuning.matvec_rows;
   return shape.rows > most_vectors && !deterministic;
 }
 

@@ -94,14 +94,25 @@ TuningProfile hopper_profile() {
       .name = "hopper",
       .tiles = {.floats = kFloatTiles,
                 .quantized = kQuantizedTiles,
+                .scalars = kScalarTiles,
                 .many_rows = 112,
                 .part_inputs = 256,
                 .last_inputs = 256,
-                .last_split_inputs = 160},
+                .last_split_inputs = 160,
+                .most_splits = 16,
+                .most_last_splits = 8,
+                .fewest_split_steps = 4,
+                .integer_matvec_rows = 2,
+                .matvec_rows = 1},
       .matvec = {.float_outputs = 2,
                  .quantized_outputs = 2,
                  .more_float_outputs = 4,
-                 .more_quantized_outputs = 4},
+                 .more_quantized_outputs = 4,
+                 .few_rows = 2,
+                 .large_outputs = 8192,
+                 .small_loads = 4,
+                 .one_row_lanes = 256,
+                 .lanes = 128},
       // In a chain it is best to fill a multiprocessor with one workgroup that stays for all
       // rounds, with eight loads in flight per lane; then there are few workgroups to wait for, and
       // all finish at about the same time. If that takes too many rounds, smaller workgroups follow
@@ -109,10 +120,19 @@ TuningProfile hopper_profile() {
       .team = {.loads = 8,
                .lanes = 256,
                .chained_lanes = 1024,
+               .resident_lanes = 1024,
                .most_rounds = 14,
                .small_rounds = 8,
+               .reread_outputs = 1024,
                .reread_bytes = 24 << 20},
-      .integer = {.most_lanes = 512, .group_lanes = 256, .most_rounds = 16, .wide_q4_0 = true},
+      .integer = {.most_lanes = 512,
+                  .group_lanes = 256,
+                  .resident_groups = 2,
+                  .most_rounds = 16,
+                  .few_rows = 2,
+                  .few_rows_pieces = 4,
+                  .more_rows_pieces = 2,
+                  .wide_q4_0_outputs = 16},
       // With quantized weights, many subgroups let some decode while others wait. Floats only wait
       // for loads, so a subgroup should have many in flight; a second column leaves no registers
       // for that, and tiles are faster.
@@ -125,6 +145,9 @@ TuningProfile hopper_profile() {
                   .few_subgroups = 16,
                   .gate_rounds = 2,
                   .sum_rounds = 1,
+                  .most_routing_groups = 4,
+                  .most_waves = 4,
+                  .full_percent = 90,
                   .float_tile_rows = 16,
                   .quantized_tile_rows = 24},
       // docs/lab/tuning_attention.md. Short steps of one token are slowed down by the large code of
@@ -132,12 +155,31 @@ TuningProfile hopper_profile() {
       // attention_direct and attention_rows: 16 layers of 8b Q4_K_M 979 and 1,008 from an empty
       // context, 780 and 758 after 16,000 tokens; 1b, with heads of 64, 1,276 and 1,243 from an
       // empty context. Steps with several tokens per sequence, such as guesses, are there, too.
+      // With Q8_0 and long contexts, 64 x 2048 tokens take attention_direct 164 us with two
+      // subgroups per item, and 121 with four. In attention_lanes, two small workgroups per
+      // multiprocessor wait at different times, but each has to convert a Q8_0 cache to halves.
       .attention = {.short_context = 767,
                     .subgroups = 1024,
                     .prompt_groups = 512,
-                    .query_elements = 64,
-                    .most_run = 8,
-                    .loads_ahead = true,
+                    .split_keys = 128,
+                    .few_subgroups = 2,
+                    .few_subgroups_split_keys = 256,
+                    .direct = {.most_subgroups = 8, .long_subgroups = 2, .more_long_subgroups = 4},
+                    .rows = {.fewest_subgroups = 2,
+                             .most_subgroups = 8,
+                             .most_quantized_subgroups = 4,
+                             .long_subgroups = 8,
+                             .several_rows_subgroups = 4,
+                             .loads = 4,
+                             .many_subgroups_loads = 2,
+                             .quantized_loads = 8,
+                             .query_elements = 64,
+                             .most_scores = 32,
+                             .most_run = 8,
+                             .loads_ahead = true,
+                             .waves = 2},
+                    .lanes = {.subgroups = 4, .keys = 32},
+                    .quantized_lanes = {.subgroups = 8, .keys = 64},
                     .short_direct_head = 64,
                     .longer_context = 3071,
                     .one_token_rows = 64,
@@ -145,6 +187,8 @@ TuningProfile hopper_profile() {
                     .longer_one_token_rows = 36},
       // 64 rows of 4096: 2.8 us with 512 lanes, 3.3 with 1024.
       .norm = {.one_row_lanes = 1024, .lanes = 512},
+      .activation = {.many_rows = 64},
+      .sampling = {.few_rows = 16, .resident_groups = 2, .most_row_groups = 8},
       // llama-8b: 9 % faster at 1 row, 3 % at 64, 1 % at 192, 0.4 % at 256, but 2 % slower at
       // 2,048, where kernels are long and waiting workgroups take up room.
       .chained_rows = 256,

@@ -27,6 +27,21 @@ struct Tile {
   uint32_t reread_percent = 3;  // added if several tiles of rows read the same weights
 };
 
+// Without matrix units: four by four results per lane.
+constexpr Tile scalar_tile(uint32_t rows, uint32_t outputs, uint32_t resident) {
+  return {.rows = rows,
+          .outputs = outputs,
+          .inputs = 32,
+          .part_rows = 4,
+          .part_outputs = 4,
+          .resident = resident,
+          .kernel = TileKernel::kScalar};
+}
+
+// TilesTuning::scalars of every profile; others were not measured.
+inline constexpr Tile kScalarTiles[] = {scalar_tile(16, 64, 4), scalar_tile(32, 64, 4),
+                                        scalar_tile(64, 64, 2)};
+
 // ExpertsTuning::fewest_rows of every profile; others were not measured.
 inline constexpr Tile kFewestExpertRows{.rows = 16,
                                         .outputs = 128,
