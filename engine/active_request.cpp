@@ -234,7 +234,7 @@ bool ActiveRequest::uses_history() const {
 params::SamplingRow ActiveRequest::sampling_row(uint32_t slot, uint32_t position) const {
   params::SamplingRow row = sampling_;
   row.id_index = slot;
-  // The random number depends on the seed and the number of generated tokens, never on the batch.
+  // Random numbers depend on the seed and the number of generated tokens, never on the batch.
   row.counter = position - prompt_tokens();
   row.bias_offset = slot * StepExecutor::kMaxBiases;
   row.bias_count = static_cast<uint32_t>(request_.biases.size());

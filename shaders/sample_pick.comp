@@ -3,9 +3,9 @@
 //
 // workgroups = [any number, rows, 1]. If top_k leaves few tokens, the first workgroup of a row lists,
 // sorts and draws from them in shared memory. Otherwise it draws from the whole row, and the first
-// pass over the row is spread over all of the row's workgroups. All sums are integer sums and every
-// order is total, so the chosen token depends only on the row's logits and parameters, not on the
-// number of rows, workgroups, lanes or subgroups.
+// pass over the row is spread over all of the row's workgroups. All sums are integer sums, every order
+// is total and scores do not depend on each other, so the chosen token depends only on the row's logits
+// and parameters, not on the number of rows, workgroups, lanes or subgroups.
 #version 460
 #extension GL_GOOGLE_include_directive : require
 #extension GL_KHR_shader_subgroup_shuffle : require
@@ -19,6 +19,7 @@
 #include "common/sampling_search.glsl"
 #include "common/sampling_tally.glsl"
 #include "common/sampling_summary.glsl"
+#include "common/sampling_noise.glsl"
 #include "common/sampling_draw.glsl"
 #include "common/chain_state.glsl"
 
@@ -73,16 +74,18 @@ Cut keep_min_p(Row row, SamplingRow wanted, Cut cut) {
   return floor_key > cut.key ? Cut(floor_key, 0xffffffffu) : cut;
 }
 
-uint64_t draw(SamplingRow wanted, uint64_t total) {
-  const uvec4 random =
-      philox(uvec4(wanted.counter, 0, 0, 0), uvec2(wanted.seed_low, wanted.seed_high));
-  return multiply_high(total, join_words(random.x, random.y));
+// The distance by which a token's score is less than its noise.
+float scaled_distance(Row row, SamplingRow wanted, uint key) {
+  precise const float distance = distance_of(row, key) * wanted.inverse_temperature;
+  return distance;
 }
+
+uint key_of(Row row, uint id) { return logit_key(U32(row.logits).at[id]); }
 
 // Picks from the list, which holds every token that top_k keeps.
 Pick pick_from_list(Row row, SamplingRow wanted, uint count) {
-  weigh_list(count, row.top_logit, 1.0);
   if (wanted.top_p < 1.0) {
+    weigh_list(count, row.top_logit);
     uint64_t total = 0;
     for (uint i = 0; i < count; ++i) total += listed_weight(i);
     const uint64_t enough = nucleus(total, wanted.top_p);
@@ -91,12 +94,60 @@ Pick pick_from_list(Row row, SamplingRow wanted, uint count) {
   const uint floor_key = min_p_key(row, wanted);
   uint kept = 1;
   while (kept < count && list_keys[kept] >= floor_key) ++kept;
-  if (wanted.inverse_temperature != 1.0)
-    weigh_list(kept, row.top_logit, wanted.inverse_temperature);
-  uint64_t total = 0;
-  for (uint i = 0; i < kept; ++i) total += listed_weight(i);
-  const uint at = walk_list_by_id(kept, draw(wanted, total));
-  return Pick(list_keys[at], list_ids[at], kept);
+  Race race = kRaceBegins;
+  for (uint i = gl_LocalInvocationID.x; i < kept; i += gl_WorkGroupSize.x)
+    enter(race, noise_bits_of(wanted, list_ids[i]), scaled_distance(row, wanted, list_keys[i]),
+          list_ids[i]);
+  const uint id = winner(race);
+  return Pick(key_of(row, id), id, kept);
+}
+
+// What a pass over the row's segments finds among the tokens that a cut keeps.
+struct Drawing {
+  Race race;  // of this lane
+  uint kept;  // by this lane
+};
+
+Drawing draw_from_row(Row row, SamplingRow wanted, Cut cut) {
+  Drawing drawing = Drawing(kRaceBegins, 0);
+  for (uint s = row.first_segment + gl_LocalInvocationID.x; s < row.end_segment;
+       s += gl_WorkGroupSize.x) {
+    const uint largest = U32(row.segments).at[s];
+    if (largest < cut.key) continue;
+    const bool may_hold_winner = may_win(drawing.race, scaled_distance(row, wanted, largest));
+    uvec4 next = load_quad(row.logits, segment_quad(s, 0, kScanLanes), row.vocab);
+    [[dont_unroll]] for (uint j = 0; j < kSegmentQuads; ++j) {
+      const uint quad = segment_quad(s, j, kScanLanes);
+      const uvec4 keys = quad_keys(next);
+      if (j + 1 < kSegmentQuads)
+        next = load_quad(row.logits, segment_quad(s, j + 1, kScanLanes), row.vocab);
+      uvec4 bits = uvec4(0);
+      if (may_hold_winner) bits = noise_bits(wanted, quad);
+      [[unroll]] for (uint c = 0; c < 4; ++c) {
+        const uint id = quad * 4 + c;
+        if (!is_kept(cut, keys[c], id)) continue;
+        ++drawing.kept;
+        if (may_hold_winner)
+          enter(drawing.race, bits[c], scaled_distance(row, wanted, keys[c]), id);
+      }
+    }
+  }
+  return drawing;
+}
+
+// The winner of all of a row's workgroups, of which only the last one gets it, and false elsewhere.
+bool merge_drawings(Tally tally, inout Drawing drawing, out uint id) {
+  const uint own = score_key(drawing.race), best = workgroup_max(own);
+  id = workgroup_min(own == best ? drawing.race.id : 0xffffffffu);
+  clear_bins();
+  if (gl_LocalInvocationID.x == 0) {
+    bin_low[gl_WorkGroupID.x] = best;
+    bin_high[gl_WorkGroupID.x] = id;
+  }
+  if (!merge_workgroups(tally, drawing.kept)) return false;
+  const uint group = min(gl_LocalInvocationID.x, gl_NumWorkGroups.x - 1);
+  id = winner_of(bin_low[group], bin_high[group]);
+  return true;
 }
 
 #include "common/sampling_append.glsl"
@@ -234,14 +285,14 @@ void pick_token(SamplingRow wanted) {
     begins = true;
   }
   if (goal == kDraw) {
-    const Distribution distribution =
-        Distribution(row, keep_min_p(row, wanted, cut), wanted.inverse_temperature);
-    pick.kept = weigh_blocks(distribution, spread ? gl_WorkGroupID.x : 0,
-                             spread ? gl_NumWorkGroups.x : 1);
-    if (spread && !merge_workgroups(tally, pick.kept)) return;
-    const Drawn drawn = draw_token(distribution, draw(wanted, sum_bins()));
-    pick.key = drawn.key;
-    pick.id = drawn.id;
+    Drawing drawing = draw_from_row(row, wanted, keep_min_p(row, wanted, cut));
+    drawing.kept = workgroup_sum(drawing.kept);
+    if (!spread)
+      pick.id = winner(drawing.race);
+    else if (!merge_drawings(tally, drawing, pick.id))
+      return;
+    pick.key = key_of(row, pick.id);
+    pick.kept = drawing.kept;
   }
 
   if (any && (wanted.flags & kSamplingGiven) != 0)

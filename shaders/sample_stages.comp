@@ -5,8 +5,9 @@
 // workgroups = [1, rows, 1]. A stage looks at the tokens that the stages before it kept, with their
 // probabilities at that point. A pass over a whole row costs far more than everything else, so a stage
 // makes one only if it has to, and reads only the segments that can matter: the sums over all tokens are
-// sample_scan's, and once few tokens are left they are in shared memory. All sums are integer sums, so the
-// chosen token does not depend on the number of rows, lanes or subgroups.
+// sample_scan's, and once few tokens are left they are in shared memory. All sums are integer sums, and
+// scores do not depend on each other, so the chosen token does not depend on the number of rows, lanes or
+// subgroups.
 #version 460
 #extension GL_GOOGLE_include_directive : require
 #extension GL_KHR_shader_subgroup_shuffle : require
@@ -19,6 +20,8 @@
 #include "common/sampling_list.glsl"
 #include "common/sampling_row.glsl"
 #include "common/sampling_summary.glsl"
+#include "common/sampling_noise.glsl"
+#include "common/sampling_draw.glsl"
 #include "common/stages_sums.glsl"
 #include "common/stages_warp.glsl"
 #include "common/stages_tokens.glsl"
@@ -33,10 +36,6 @@ layout(buffer_reference, std430, buffer_reference_align = 4) readonly buffer Sta
 const float kLn2 = 0.69314718;
 const float kLeastTemperature = 1e-5;
 const uint kNoSelection = 0xffffffffu;
-
-uvec4 random_bits(SamplingRow wanted, uint use) {
-  return philox(uvec4(wanted.counter, use, 0, 0), uvec2(wanted.seed_low, wanted.seed_high));
-}
 
 // What a stage needs to know of the tokens kept.
 bool needs_weights(uint stage, SamplingStages stages) {
@@ -84,38 +83,90 @@ float bits_of_surprise(float distance, uint64_t total) {
 }
 
 bool xtc_applies(SamplingRow wanted, SamplingStages stages) {
-  return stages.xtc_odds == 0xffffffffu || random_bits(wanted, 1).x < stages.xtc_odds;
+  if (stages.xtc_odds == 0xffffffffu) return true;
+  const uvec4 random =
+      philox(uvec4(wanted.counter, 1, 0, 0), uvec2(wanted.seed_low, wanted.seed_high));
+  return random.x < stages.xtc_odds;
 }
 
 uint next_stage(uint64_t order) { return uint(order) & ((1u << kStageBits) - 1); }
+
+// Mirostat needs the surprise of the chosen token; it is the last stage before the draw.
+bool uses_mirostat(SamplingStages stages) {
+  uint64_t order = join_words(stages.order_low, stages.order_high);
+  while (next_stage(order) != kStageDraw && next_stage(order) != kStageMirostat)
+    order >>= kStageBits;
+  return next_stage(order) == kStageMirostat;
+}
+
+// `total` is the weight of all tokens kept, 0 if nobody asks for the surprise.
+Choice choice_of(Row row, Kept kept, uint id, uint count, uint64_t total) {
+  const uint key = logit_key(U32(row.logits).at[id]);
+  const float distance = kept_distance(kept, row.top_logit, key);
+  return Choice(key, id, count, total > 0 ? bits_of_surprise(distance, total) : 0.0);
+}
+
+uint draw_from_list(SamplingRow wanted, Row row, Kept kept, Range range) {
+  Race race = kRaceBegins;
+  for (uint i = range.begin + gl_LocalInvocationID.x; i < range.end; i += gl_WorkGroupSize.x)
+    enter(race, noise_bits_of(wanted, list_ids[i]), listed_distance(kept, row.top_logit, i),
+          list_ids[i]);
+  return winner(race);
+}
+
+// Also counts the tokens kept.
+uint draw_from_row(SamplingRow wanted, Row row, Kept kept, out uint count) {
+  Race race = kRaceBegins;
+  count = 0;
+  for (uint s = gl_LocalInvocationID.x; s < row.segment_count; s += gl_WorkGroupSize.x) {
+    const uint largest = min(U32(row.segments).at[s], kept.first);
+    if (largest < kept.last.key) continue;
+    const bool may_hold_winner = may_win(race, kept_distance(kept, row.top_logit, largest));
+    uvec4 next_ids, next = load_keys(row, s, 0, next_ids);
+    [[dont_unroll]] for (uint j = 0; j < kSegmentQuads; ++j) {
+      const uvec4 keys = next, ids = next_ids;
+      if (j + 1 < kSegmentQuads) next = load_keys(row, s, j + 1, next_ids);
+      uvec4 bits = uvec4(0);
+      if (may_hold_winner) bits = noise_bits(wanted, ids.x / 4);
+      [[unroll]] for (uint c = 0; c < 4; ++c) {
+        if (!holds(kept, keys[c], ids[c])) continue;
+        ++count;
+        if (may_hold_winner)
+          enter(race, bits[c], kept_distance(kept, row.top_logit, keys[c]), ids[c]);
+      }
+    }
+  }
+  count = workgroup_sum(count);
+  return winner(race);
+}
 
 // Runs the rest of the stages on the list, which holds the kept tokens in no order.
 Choice choose_from_list(SamplingRow wanted, SamplingStages stages, Row row, Kept kept, uint count,
                         uint64_t order, float mu) {
   Range range = Range(0, count);
+  const bool surprises = uses_mirostat(stages);
   Measures sums;
   bool sorted = false, weighed = false;  // whether the weights in `sums` are those of the range
   for (;; order >>= kStageBits) {
     const uint stage = next_stage(order);
     const bool draws = stage == kStageDraw, sigma = stage == kStageTopNSigma;
-    if (draws || !sorted) sort_range(range, draws);
-    sorted = true;
+    if (!draws && !sorted) {
+      sort_range(range);
+      sorted = true;
+    }
     if (sigma || (needs_weights(stage, stages) && !weighed)) {
       sums = measure_range(kept, row.top_logit, range, sigma ? kMeasureSpread : kMeasureWeights);
       weighed = !sigma;
     }
     uint64_t total = 0;
-    if (draws || stage == kStageTopP || stage == kStageTypical)
+    if ((draws && surprises) || stage == kStageTopP || stage == kStageTypical)
       total = add_up(kept, row.top_logit, range);
 
     const Range before = range;
     switch (stage) {
-      case kStageDraw: {
-        const uvec4 random = random_bits(wanted, 0);
-        const uint at = token_at(range, multiply_high(total, join_words(random.x, random.y)));
-        const float distance = listed_distance(kept, row.top_logit, at);
-        return Choice(list_keys[at], list_ids[at], range.end, bits_of_surprise(distance, total));
-      }
+      case kStageDraw:
+        return choice_of(row, kept, draw_from_list(wanted, row, kept, range),
+                         range.end - range.begin, total);
       case kStageTopK: range.end = min(range.end, range.begin + max(stages.top_k, 1)); break;
       case kStageTopP:
         range.end = token_at(range, last_of_share(total, stages.top_p)) + 1;
@@ -169,12 +220,13 @@ Choice choose(SamplingRow wanted, SamplingStages stages, Row row, uint best_key,
   bool listed = false;      // the list holds the kept tokens
   bool tried = false;       // top_k: whether they have turned out to be too many for it
   uint count = 0;           // of the list
+  const bool surprises = uses_mirostat(stages);
   Cut last_before_xtc = kEverything;
   uint64_t order = join_words(stages.order_low, stages.order_high);
   while (!listed) {
     const uint stage = next_stage(order);
     const bool draws = stage == kStageDraw, sigma = stage == kStageTopNSigma;
-    const bool weighs = needs_weights(stage, stages) && !above;
+    const bool weighs = (needs_weights(stage, stages) && !above) || (draws && surprises);
     if (stage == kStageTopK && stages.top_k <= kListTokens && !loose && !tried) {
       Kept first = kept;
       count = list_first(row, first, stages.top_k);
@@ -185,8 +237,8 @@ Choice choose(SamplingRow wanted, SamplingStages stages, Row row, uint best_key,
     }
     // A pass that finds few tokens lists them, which saves a selection by weight more than it costs.
     const bool counts =
-        loose || draws || above || (stage == kStageTopP && kept.last.key != kEverything.key);
-    const bool few = counted && !above && sums.count <= kListTokens;
+        loose || above || (stage == kStageTopP && kept.last.key != kEverything.key);
+    const bool few = counted && !draws && !above && sums.count <= kListTokens;
     if (few || (sigma && !spread) || (weighs && !weighed) || (counts && !counted)) {
       const uint what = loose || few ? kMeasureKeys
                         : sigma ? kMeasureSpread
@@ -208,10 +260,9 @@ Choice choose(SamplingRow wanted, SamplingStages stages, Row row, uint best_key,
     bool changes = true;
     switch (stage) {
       case kStageDraw: {
-        const uvec4 random = random_bits(wanted, 0);
-        selection = Selection(kById, true, kTargetFraction, join_words(random.x, random.y), 0.0, 0.0,
-                              bits_of(row.vocab));
-        break;
+        uint left;
+        const uint id = draw_from_row(wanted, row, kept, left);
+        return choice_of(row, kept, id, left, surprises ? sums.weight : 0ul);
       }
       case kStageTopK: {
         const uint lowest = max(kept.last.key, row.lowest_key);
@@ -273,13 +324,6 @@ Choice choose(SamplingRow wanted, SamplingStages stages, Row row, uint best_key,
         break;
       }
       if (selection.order == kById) {
-        if (draws) {
-          // The address must be valid on lavapipe for ordinals that are no ids, too.
-          const uint token = min(selected.ordinal, row.vocab - 1);
-          const uint key = logit_key(U32(row.logits).at[token]);
-          const float distance = kept_distance(kept, row.top_logit, key);
-          return Choice(key, token, sums.count, bits_of_surprise(distance, selected.total));
-        }
         kept.last.id = selected.ordinal;
         break;
       }

@@ -3,8 +3,10 @@
 //
 // For proposals that were not drawn at random themselves, this is rejection sampling: a proposed
 // token is accepted with exactly the probability that the model gives it, and otherwise what was
-// sampled is distributed as the model wants, given that it is another token. So speculation changes
-// neither greedy output nor the distribution of sampled output. Pure.
+// sampled is distributed as the model wants, given that it is another token. A draft model's own
+// draws have the model's noise (docs/sampling.md), and are accepted nearly as often as by rejection
+// sampling. What is generated is the model's own draw in any case, so speculation changes neither
+// greedy output nor the distribution of sampled output. Pure.
 #pragma once
 
 #include <cstdint>

@@ -216,7 +216,6 @@ Status record_sampling(CommandRecorder& recorder, PipelineStore& pipelines,
                                        .vocab = op.shape.vocab,
                                        .history_capacity = op.history_capacity,
                                        .chunk_count = plan.chunks,
-                                       .chunk_tokens = plan.chunk_tokens,
                                        .segment_count = plan.segments};
   recorder.dispatch(
       {.pipeline = *pick, .arguments = pick_params, .groups = plan.pick->groups, .lasting = true});

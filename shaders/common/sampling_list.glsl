@@ -127,10 +127,10 @@ void sort_list(uint count) {
 // The list's weights, in the memory of the bins.
 uint64_t listed_weight(uint i) { return join_words(bin_low[i], bin_high[i]); }
 
-void weigh_list(uint count, float top_logit, float inverse_temperature) {
+void weigh_list(uint count, float top_logit) {
   barrier();
   for (uint i = gl_LocalInvocationID.x; i < count; i += gl_WorkGroupSize.x) {
-    precise const float distance = (top_logit - key_logit(list_keys[i])) * inverse_temperature;
+    precise const float distance = top_logit - key_logit(list_keys[i]);
     const uint64_t weight = weight_of(distance);
     bin_low[i] = uint(weight);
     bin_high[i] = uint(weight >> 32);
@@ -146,20 +146,6 @@ uint walk_list(uint count, uint64_t target) {
     if (sum > target) return i;
   }
   return count - 1;
-}
-
-shared uint drawn_place;
-
-// The same in the order of ids, independent of the list's order.
-uint walk_list_by_id(uint count, uint64_t target) {
-  for (uint i = gl_LocalInvocationID.x; i < count; i += gl_WorkGroupSize.x) {
-    uint64_t before = 0;
-    for (uint j = 0; j < count; ++j)
-      if (list_ids[j] < list_ids[i]) before += listed_weight(j);
-    if (before <= target && target < before + listed_weight(i)) drawn_place = i;
-  }
-  barrier();
-  return drawn_place;
 }
 
 #endif

@@ -122,7 +122,7 @@ Search divide_bin(Search search, Pass pass) {
 // REQUIRES: the list is sorted and contains it.
 uint rank_in_list(Row row, Search search, uint count, uint64_t target) {
   if (!search.weighted) return uint(target);
-  weigh_list(count, row.top_logit, 1.0);
+  weigh_list(count, row.top_logit);
   return walk_list(count, target);
 }
 

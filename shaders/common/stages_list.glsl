@@ -18,13 +18,12 @@ float listed_distance(Kept kept, float top_logit, uint i) {
   return kept_distance(kept, top_logit, list_keys[i]);
 }
 
-bool comes_before(bool by_id, uint key, uint id, uint other_key, uint other_id) {
-  if (by_id) return id < other_id;
+bool comes_before(uint key, uint id, uint other_key, uint other_id) {
   return key > other_key || (key == other_key && id < other_id);
 }
 
-// Moves the range to the beginning and sorts it, in the row's order or by id.
-void sort_range(inout Range range, bool by_id) {
+// Moves the range to the beginning and sorts it in the row's order.
+void sort_range(inout Range range) {
   const uint lane = gl_LocalInvocationID.x, lanes = gl_WorkGroupSize.x;
   const uint count = range.end - range.begin;
   barrier();
@@ -40,7 +39,7 @@ void sort_range(inout Range range, bool by_id) {
     }
   }
   range = Range(0, count);
-  // A bitonic sort, for which the range is filled up with what comes last in either order.
+  // A bitonic sort, for which the range is filled up with what comes last.
   const uint size = 1u << bits_of(count - 1);
   for (uint i = count + lane; i < size; i += lanes) {
     list_keys[i] = 0;
@@ -54,7 +53,7 @@ void sort_range(inout Range range, bool by_id) {
         const uint key_a = list_keys[a], id_a = list_ids[a];
         const uint key_b = list_keys[b], id_b = list_ids[b];
         const bool upwards = (a & run) == 0;
-        if (comes_before(by_id, key_b, id_b, key_a, id_a) != upwards) continue;
+        if (comes_before(key_b, id_b, key_a, id_a) != upwards) continue;
         list_keys[a] = key_b;
         list_ids[a] = id_b;
         list_keys[b] = key_a;

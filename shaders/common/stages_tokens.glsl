@@ -219,17 +219,16 @@ const uint kByKey = 0;        // the row's order, largest key first; equal keys 
 const uint kById = 1;
 const uint kByDeviation = 2;  // by how far the distance is from `center`, the nearest first
 
-// What a search counts up to: a number, or a part of the sum over all tokens kept.
+// What a search counts up to: a number, or a share of the sum over all tokens kept.
 const uint kTargetNumber = 0;
-const uint kTargetShare = 1;     // the last token of the first ones that together have this share
-const uint kTargetFraction = 2;  // this fraction, in units of 2^-64
+const uint kTargetShare = 1;  // the last token of the first ones that together have this share
 
 // A search for the token at which the running sum of weights, or the running count, exceeds a target.
 struct Selection {
   uint order;
   bool weighted;
   uint target_kind;
-  uint64_t target;  // kTargetNumber, kTargetFraction
+  uint64_t target;  // kTargetNumber
   float share;      // kTargetShare
   float center;     // kByDeviation
   uint bits;        // ordinals are below 2^bits
@@ -244,8 +243,7 @@ uint64_t last_of_share(uint64_t weight, float share) {
 }
 
 uint64_t target_of(Selection wanted, uint64_t total) {
-  if (wanted.target_kind == kTargetShare) return last_of_share(total, wanted.share);
-  return wanted.target_kind == kTargetFraction ? multiply_high(total, wanted.target) : wanted.target;
+  return wanted.target_kind == kTargetShare ? last_of_share(total, wanted.share) : wanted.target;
 }
 
 // Deviations up to this are equal. Ordinals begin here, so that they need fewer bits.
@@ -268,7 +266,6 @@ struct Selected {
   uint ordinal;
   uint64_t before;  // what is left of the target after all tokens with smaller ordinals
   uint64_t sum;     // of the tokens with this ordinal
-  uint64_t total;   // of all tokens kept
 };
 
 // What a token adds to a sum, as limbs.
@@ -294,7 +291,7 @@ void add_quad(Selection wanted, Row row, Kept kept, uvec4 keys, uvec4 ids, uint 
 // Finds the ordinal by its digits, the highest first: each pass adds up the tokens that have the digits
 // found so far, by their next digit.
 Selected select(Row row, Kept kept, Selection wanted) {
-  Selected selected = Selected(false, 0, 0ul, 0ul, 0ul);
+  Selected selected = Selected(false, 0, 0ul, 0ul);
   const uint digit_bits = bits_of(kBins) - 1;
   const bool by_id = wanted.order == kById;
   uint shift = wanted.bits;  // of the digits found so far
@@ -333,10 +330,7 @@ Selected select(Row row, Kept kept, Selection wanted) {
       }
     }
     const uint64_t sum = sum_bins();
-    if (shift == wanted.bits) {
-      selected.total = sum;
-      selected.before = target_of(wanted, sum);
-    }
+    if (shift == wanted.bits) selected.before = target_of(wanted, sum);
     if (selected.before >= sum) return selected;  // there are fewer tokens than that
     const BinPosition place = find_bin(selected.before);
     selected.before -= place.before;

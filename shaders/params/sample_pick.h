@@ -17,7 +17,6 @@ HEARTH_PARAMS(SamplePick)
   uint vocab;
   uint history_capacity;
   uint chunk_count;
-  uint chunk_tokens;
   uint segment_count;
 HEARTH_PARAMS_END
 

@@ -17,8 +17,9 @@
 //      min_p:  of these, the ones with probability >= min_p times the first one's
 //      temperature: weights exp((l - largest) / temperature) of the rest
 //      Rows with other samplers, or another order: reference_stages.h
-//   7. the draw: u = 64 random bits / 2^64 of Philox 4x32-10, key = seed, counter = the row's; the
-//      token at which the running sum of weights, by ids, first exceeds u * their total
+//   7. the draw: the largest (l - largest) / temperature + noise, the lowest id among equals. The
+//      noise of a token is -ln(-ln(1 - b / 2^32)) with 32 bits b of Philox 4x32-10: word id % 4,
+//      for key = seed, counter = (the row's, 0, id / 4, 0)
 #pragma once
 
 #include <algorithm>
@@ -47,6 +48,13 @@ inline std::array<uint32_t, 4> reference_philox(std::array<uint32_t, 4> counter,
   return counter;
 }
 
+// With the logarithm of a number that is not rounded to 0 or 1: shaders/common/sampling_noise.glsl.
+inline double reference_noise(uint32_t bits) {
+  const bool small = bits < 0x4b000000;
+  const double part = std::ldexp(std::max(small ? bits : ~bits, 1u), -32);
+  return -std::log(small ? -std::log1p(-part) : -std::log(part));
+}
+
 struct ReferenceCandidate {
   uint32_t id = 0;
   float logit = 0;
@@ -59,7 +67,7 @@ struct ReferenceSample {
   uint32_t id = 0;
   double logprob = -std::numeric_limits<double>::infinity();
   uint32_t kept = 0;
-  double draw_margin = 1;  // how far u is from selecting another token
+  double draw_margin = 1;  // by how much the drawn token's score is the largest
   double edge_margin = 1;  // how far the filters are from keeping another set
   double surprise = 0;     // of rows with stages, at the chosen token, in bits
 };
@@ -69,8 +77,8 @@ struct ReferenceRow {
   uint32_t counter = 0;
   std::vector<params::TokenBias> biases;
   std::vector<params::TokenCount> history;
-  std::vector<uint32_t> path;  // proposed tokens that penalties count as well
-  std::vector<bool> mask;      // by token; empty: every token may be sampled
+  std::vector<uint32_t> path;          // proposed tokens that penalties count as well
+  std::vector<bool> mask;              // by token; empty: every token may be sampled
   std::vector<params::TokenBias> dry;  // what is subtracted
   double mirostat_mu = 0;
 };
@@ -143,9 +151,10 @@ inline ReferenceSample reference_sample(std::span<const float> logits, const Ref
   for (const auto& candidate : candidates) sum += std::exp(candidate.logit - largest);
   for (auto& candidate : candidates) candidate.logprob = candidate.logit - largest - std::log(sum);
 
-  const auto random_of = [&](uint32_t use) {
-    return reference_philox({row.counter, use, 0, 0}, {static_cast<uint32_t>(options.seed),
-                                                       static_cast<uint32_t>(options.seed >> 32)});
+  const auto random_of = [&](uint32_t use, uint32_t quad) {
+    return reference_philox(
+        {row.counter, use, quad, 0},
+        {static_cast<uint32_t>(options.seed), static_cast<uint32_t>(options.seed >> 32)});
   };
   // The candidates that are kept, and their weights.
   std::vector<size_t> places;
@@ -155,7 +164,7 @@ inline ReferenceSample reference_sample(std::span<const float> logits, const Ref
     std::vector<ReferenceToken> tokens;
     for (uint32_t i = 0; i < candidates.size(); ++i)
       tokens.push_back({.candidate = i, .distance = largest - candidates[i].logit});
-    const ReferenceStages stages(tokens, options, random_of(1)[0], row.mirostat_mu);
+    const ReferenceStages stages(tokens, options, random_of(1, 0)[0], row.mirostat_mu);
     sample.edge_margin = stages.edge_margin();
     for (const ReferenceToken& token : stages.tokens()) {
       places.push_back(token.candidate);
@@ -196,27 +205,27 @@ inline ReferenceSample reference_sample(std::span<const float> logits, const Ref
   }
   double total = 0;
   for (const size_t i : places) total += weights[i];
-  const auto random = random_of(0);
-  const double u = std::ldexp(random[1], -32) + std::ldexp(random[0], -64);
-  std::vector<size_t> by_id = places;
-  std::sort(by_id.begin(), by_id.end(),
-            [&](size_t a, size_t b) { return candidates[a].id < candidates[b].id; });
-  double before = 0;
-  bool found = false;
-  for (size_t place = 0; place < kept; ++place) {
-    const size_t i = by_id[place];
-    candidates[i].share = weights[i] / total;
-    const double after = before + candidates[i].share;
-    if (!found && (u < after || place + 1 == kept)) {
-      found = true;
-      sample.id = candidates[i].id;
-      sample.logprob = candidates[i].logprob;
-      sample.surprise = -std::log2(candidates[i].share);
-      const double below = place == 0 ? 1 : u - before, above = place + 1 == kept ? 1 : after - u;
-      sample.draw_margin = std::min(below, above);
+  double best = -std::numeric_limits<double>::infinity();
+  size_t drawn = places[0];
+  for (const size_t i : places) {
+    ReferenceCandidate& candidate = candidates[i];
+    candidate.share = weights[i] / total;
+    const uint32_t bits = random_of(0, candidate.id / 4)[candidate.id % 4];
+    // A greedy row keeps one token, whose score does not matter.
+    const double score = std::log(weights[i]) + reference_noise(bits);
+    if (score == best) {
+      sample.draw_margin = 0;
+    } else if (score > best) {
+      sample.draw_margin = std::min(1.0, score - best);
+      best = score;
+      drawn = i;
+    } else {
+      sample.draw_margin = std::min(sample.draw_margin, best - score);
     }
-    before = after;
   }
+  sample.id = candidates[drawn].id;
+  sample.logprob = candidates[drawn].logprob;
+  sample.surprise = -std::log2(candidates[drawn].share);
   return sample;
 }
 

@@ -75,26 +75,31 @@ TEST(Acceptance, KeepsTheDistribution) {
   EXPECT_LT(chi_squared(second), 16.3);
 }
 
-// A draft that another model draws with the very random numbers that the model will use: pairs of
-// tokens still follow the model, although the draft depends on those numbers.
-TEST(Acceptance, KeepsTheDistributionWithDraftsFromTheSameRandomNumbers) {
+// A draft that another model draws with the very noise that the model will use: pairs of tokens
+// still follow the model, although the draft depends on that noise.
+TEST(Acceptance, KeepsTheDistributionWithDraftsFromTheSameNoise) {
   // The distribution after token `before`; token 3 stands for the text so far.
   constexpr std::array<std::array<double, 3>, 4> kModel{
       {{0.2, 0.5, 0.3}, {0.6, 0.3, 0.1}, {0.1, 0.1, 0.8}, {0.4, 0.35, 0.25}}};
   constexpr std::array<std::array<double, 3>, 4> kDraft{
       {{0.3, 0.3, 0.4}, {0.5, 0.5, 0.0}, {0.2, 0.2, 0.6}, {0.3, 0.3, 0.4}}};
-  const auto draw = [](const std::array<double, 3>& distribution, double number) {
-    if (number < distribution[0]) return 0u;
-    return number < distribution[0] + distribution[1] ? 1u : 2u;
+  using Noise = std::array<double, 3>;  // exponential: the smallest noise / probability wins
+  const auto draw = [](const std::array<double, 3>& distribution, const Noise& noise) {
+    std::uint32_t drawn = 0;
+    for (const std::uint32_t token : {1u, 2u})
+      if (noise[token] * distribution[drawn] < noise[drawn] * distribution[token]) drawn = token;
+    return drawn;
   };
   constexpr int kDraws = 1'000'000;
   std::mt19937_64 random(11);
-  std::uniform_real_distribution<double> uniform;
+  std::exponential_distribution<double> exponential;
   std::array<double, 9> pairs{};
   int accepted = 0;
   Judgement judgement;
   for (int i = 0; i < kDraws; ++i) {
-    const double first = uniform(random), second = uniform(random);
+    Noise first, second;
+    for (double& each : first) each = exponential(random);
+    for (double& each : second) each = exponential(random);
     const std::uint32_t draft = draw(kDraft[3], first);
     const std::uint32_t other = (draft + 1) % 3;  // a branch
     const Tokens sampled{draw(kModel[3], first), draw(kModel[draft], second),
