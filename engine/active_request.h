@@ -66,6 +66,11 @@ class ActiveRequest {
     return static_cast<uint32_t>(tokens_.size()) - prompt_tokens();
   }
   bool uses_history() const;
+  // Whether sampling after a proposed token needs its id on the host when the step is built: for
+  // penalties, DRY or a grammar.
+  bool needs_proposed_ids() const {
+    return uses_history() || samplers_.need_host() || constraint_ != nullptr;
+  }
   // Whether every prompt token gets a log-probability. There is nothing to score in a single token.
   bool scores_prompt() const { return request_.prompt_logprobs && request_.prompt.size() > 1; }
   // The position of the prompt token whose log-probability comes next.

@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "engine/sampling/sampler.h"
-#include "params/embed.h"
+#include "engine/scheduling/unread_token.h"
 
 namespace hearth {
 namespace {
@@ -73,7 +73,7 @@ void BatchBuilder::add_member(const BatchPlan& plan, const BatchMember& member) 
       member.first_position,
       std::span<const TokenId>(plan.ids).subspan(member.first_id, member.tokens),
       std::span<const BlockId>(plan.block_ids).subspan(member.first_block, member.blocks), parents);
-  if (member.input_on_gpu) batch_.ids.back() = params::kSampledId | member.input_slot;
+  if (member.input_on_gpu) batch_.ids.back() = unread_token(member.input_slot);
 }
 
 // Each candidate is the only token of a sequence that shares the text's blocks.
@@ -137,6 +137,8 @@ void BatchBuilder::add_sampled_rows(const BatchPlan& plan, const BatchMember& me
     uint32_t length = 0;
     for (uint32_t k = 0; k <= i; ++k)
       if ((paths[i] >> k & 1) != 0) path[length++] = batch_.ids[first_proposal + k];
+    assert(!request.needs_proposed_ids() ||
+           std::ranges::none_of(std::span(path).first(length), is_unread));
     request.samplers().add_to(row, {.path = std::span(path).first(length)}, batch_.words);
     sample_after(batch_, first_proposal + i, row);
   }

@@ -81,7 +81,8 @@ struct BatchPlan {
   std::uint64_t step = 0;
   std::vector<BatchMember> members;
   std::vector<BlockId> block_ids;      // the members' block tables, one after the other
-  std::vector<TokenId> ids;            // the members' input ids; a pending one is 0
+  std::vector<TokenId> ids;            // the members' input ids; a pending one is 0, a
+                                       // proposed one may be unread (unread_token.h)
   std::vector<std::uint32_t> parents;  // of proposed tokens that form trees; see TokenLedger
   std::uint32_t padding_tokens = 0;  // rows to compute in addition to the members' (padded layout)
 

@@ -100,6 +100,10 @@ std::uint32_t Scheduler::propose(RequestId id, std::span<const TokenId> tokens,
   return sequence->propose(tokens, parents);
 }
 
+void Scheduler::learn_proposals(RequestId id, std::span<const TokenId> tokens) {
+  if (Sequence* sequence = find(id); sequence != nullptr) sequence->learn_proposals(tokens);
+}
+
 void Scheduler::commit(RequestId id, std::uint32_t count) {
   if (Sequence* sequence = find(id); sequence != nullptr) sequence->commit(count);
 }

@@ -63,6 +63,7 @@ class Scheduler {
   // them, if they exceed its budget or the free blocks: a guess never preempts a request.
   std::uint32_t propose(RequestId id, std::span<const TokenId> tokens,
                         std::span<const std::uint32_t> parents = {});
+  void learn_proposals(RequestId id, std::span<const TokenId> tokens);
   // Proposes candidates for the next token of a request that was added with such.
   void propose_candidates(RequestId id, std::span<const TokenId> candidates);
   // Takes one of those that the last step computed. Its block becomes the text's.

@@ -4,6 +4,7 @@
 #include <unordered_set>
 
 #include "engine/scheduling/scheduler.h"
+#include "engine/scheduling/unread_token.h"
 
 namespace hearth {
 namespace {
@@ -33,6 +34,8 @@ std::optional<std::string> check_ledger(const Sequence& sequence) {
     return "has computed proposals that no step judged";
   if (!sequence.parents().empty() && sequence.parents().size() != sequence.proposed())
     return "has proposals without a place in their tree";
+  if (std::ranges::any_of(sequence.tokens().first(sequence.known()), is_unread))
+    return "has committed a token that the host has not read";
   // Hashes cover known committed tokens only, and nothing else enters the prefix cache.
   if (sequence.hashes().size() != sequence.known() / kTokensPerBlock)
     return "has not hashed its tokens, or those that are not final";

@@ -4,6 +4,8 @@
 #include <array>
 #include <cassert>
 
+#include "engine/scheduling/unread_token.h"
+
 namespace hearth {
 
 TokenLedger::TokenLedger(std::span<const TokenId> prompt, std::uint32_t max_tokens,
@@ -36,6 +38,15 @@ std::uint32_t TokenLedger::propose(std::span<const TokenId> tokens,
   }
   proposed_ = count;
   return count;
+}
+
+void TokenLedger::learn_proposals(std::span<const TokenId> tokens) {
+  const std::uint32_t count = std::min(static_cast<std::uint32_t>(tokens.size()), proposed_);
+  for (std::uint32_t i = 0; i < count; ++i) {
+    assert(is_unread(tokens_[committed_ + i]));
+    tokens_[committed_ + i] = tokens[i];
+  }
+  if (!awaiting_) truncate_proposals(committed_ + count);
 }
 
 void TokenLedger::propose_candidates(std::span<const TokenId> candidates) {

@@ -12,6 +12,10 @@
 //                  proposals to be judged, or a grammar to be asked. It is `awaiting()` until
 //                  append() or propose_candidates().
 //
+// A proposed chain may consist of unread tokens (unread_token.h): a step can verify them before the
+// host knows their ids. learn_proposals() replaces them before they are judged. One that stays
+// unread is never accepted, because no sampled token equals it.
+//
 // Plain data of the scheduler. Nothing here allocates after the constructor.
 #pragma once
 
@@ -61,6 +65,9 @@ class TokenLedger {
   // `tokens`, and a parent comes before its children. REQUIRES: neither pending() nor awaiting().
   std::uint32_t propose(std::span<const TokenId> tokens,
                         std::span<const std::uint32_t> parents = {});
+  // The ids of the first unread proposals, as many as were read. Proposals that a planned step has
+  // dropped are ignored; those beyond `tokens` are dropped unless a planned step verifies them.
+  void learn_proposals(std::span<const TokenId> tokens);
   // Proposes candidates for the next token, in place of earlier proposals. What was computed of the
   // committed tokens stays. REQUIRES: not pending(); there is a candidate, and room for one.
   void propose_candidates(std::span<const TokenId> candidates);

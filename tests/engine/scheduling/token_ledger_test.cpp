@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "engine/scheduling/unread_token.h"
+
 namespace hearth {
 namespace {
 
@@ -54,6 +56,40 @@ TEST(TokenLedger, AcceptedProposalsStayComputedAndTheRestIsDropped) {
   ledger.append(20);
   EXPECT_EQ(tokens(ledger), (Tokens{100, 101, 102, 7, 8, 9, 20}));
   EXPECT_EQ(ledger.work(), 1u);
+}
+
+TEST(TokenLedger, UnreadProposalsAreLearntWhileAStepVerifiesThem) {
+  TokenLedger ledger = ledger_of(3, 20);
+  ledger.propose(Tokens{unread_token(40), unread_token(41), unread_token(42)});
+  ledger.truncate_proposals(5);  // what fits into the step
+  run(ledger, true);
+  ledger.learn_proposals(Tokens{8, 9, 10});
+  EXPECT_EQ(tokens(ledger), (Tokens{100, 101, 102, 8, 9}));
+  ledger.commit(2);
+  ledger.append(20);
+  EXPECT_EQ(tokens(ledger), (Tokens{100, 101, 102, 8, 9, 20}));
+}
+
+// A step that verifies them judges them all, so those stay that it cannot accept; otherwise there
+// is no reason to keep them.
+TEST(TokenLedger, ProposalsThatCannotBeReadAreDroppedUnlessAStepVerifiesThem) {
+  const Tokens unread{unread_token(40), unread_token(41), unread_token(42)};
+  TokenLedger ledger = ledger_of(3, 20);
+  ledger.propose(unread);
+  ledger.learn_proposals(Tokens{8});
+  EXPECT_EQ(tokens(ledger), (Tokens{100, 101, 102, 8}));
+  ledger.propose(unread);
+  run(ledger, true);
+  ledger.learn_proposals(Tokens{8});
+  EXPECT_EQ(tokens(ledger), (Tokens{100, 101, 102, 8, unread[1], unread[2]}));
+  ledger.commit(1);
+  ledger.truncate(4);
+  ledger.append(20);
+  EXPECT_EQ(tokens(ledger), (Tokens{100, 101, 102, 8, 20}));
+  run(ledger, false);
+  ledger.learn_proposals({});  // its drafts were dropped by a plan, and it has a pending token
+  EXPECT_TRUE(ledger.pending());
+  EXPECT_EQ(ledger.length(), 6u);
 }
 
 TEST(TokenLedger, ATreesOtherBranchIsComputedAgain) {
