@@ -48,7 +48,8 @@ struct ComparedRow {
 };
 
 struct StepBatch {
-  // One id per row. With the bit params::kSampledId it is a slot, whose last sampled id is used.
+  // One id per row, or an unread token (scheduling/unread_token.h): a place whose last sampled id
+  // is used.
   std::vector<uint32_t> ids;
   // Sequences own consecutive rows, in order, without gaps. The last `padding_sequences` of them
   // are padding rows that attend to another sequence's earlier keys; their results are discarded.

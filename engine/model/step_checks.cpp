@@ -6,6 +6,7 @@
 
 #include "engine/model/step_runner.h"
 #include "engine/sampling/sampler.h"
+#include "engine/scheduling/unread_token.h"
 
 namespace hearth {
 namespace {
@@ -42,7 +43,20 @@ Status StepRunner::check(const StepBatch& batch) const {
                  "a step's hidden rows are not those that enter the layers of this device"};
   if (!model_.config().has_output() && !batch.logit_rows.empty())
     return Error{ErrorKind::kInvalid, "a step asks for logits on a device without the last layer"};
+  HEARTH_TRY(check_places(batch));
   return check_extras(batch);
+}
+
+Status StepRunner::check_places(const StepBatch& batch) const {
+  const uint64_t places = sampled_ids().bytes() / sizeof(uint32_t);
+  const bool reads = std::ranges::any_of(
+      batch.ids, [&](TokenId id) { return is_unread(id) && place_of_unread(id) >= places; });
+  const bool writes = std::ranges::any_of(batch.sampling, [&](const params::SamplingRow& row) {
+    return (row.flags & params::kSamplingActive) != 0 && row.id_index != params::kNoSlot &&
+           row.id_index >= places;
+  });
+  if (!reads && !writes) return {};
+  return Error{ErrorKind::kInvalid, "a step's sampled id has no place on the device"};
 }
 
 Status StepRunner::check_extras(const StepBatch& batch) const {

@@ -130,7 +130,10 @@ Status StepRunner::allocate() {
     return {};
   };
   const uint64_t rows = std::bit_ceil(limits.logit_rows);
-  HEARTH_TRY(allocate(sampled_ids_, options_.slots * sizeof(uint32_t), "sampled ids"));
+  if (options_.sampled_ids == nullptr)
+    HEARTH_TRY(allocate(sampled_ids_,
+                        (uint64_t{options_.slots} + options_.drafted_places) * sizeof(uint32_t),
+                        "sampled ids"));
   HEARTH_TRY(allocate(mirostat_, options_.slots * sizeof(float), "mirostat"));
   HEARTH_TRY(allocate(history_lengths_, options_.slots * sizeof(uint32_t), "history lengths"));
   HEARTH_TRY(allocate(
@@ -147,7 +150,7 @@ Status StepRunner::allocate() {
   }
   // Padding rows read the sampled ids, and histories are read up to their lengths.
   HEARTH_ASSIGN(CommandRecorder recorder, CommandRecorder::begin(device_, {.name = "clear"}));
-  recorder.fill(sampled_ids_.all(), 0);
+  if (sampled_ids_) recorder.fill(sampled_ids_.all(), 0);
   recorder.fill(history_lengths_.all(), 0);
   HEARTH_ASSIGN(const CommandBuffer commands, recorder.finish());
   return device_.compute().run(commands);

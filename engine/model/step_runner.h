@@ -50,7 +50,9 @@ struct StepPlanning {
 
 struct StepRunnerOptions {
   StepLimits limits;
-  uint32_t slots = 16;  // most running sequences; each has a place for its ids
+  uint32_t slots = 16;  // most running sequences; each has a place for its sampled id
+  // Places for sampled ids beyond those of the slots, for the steps of a draft model.
+  uint32_t drafted_places = 0;
   uint32_t kv_blocks = 0;    // of all ranks that share a pool of them (ops/block_deal.h)
   uint32_t swap_blocks = 0;  // in host memory, likewise
   // Steps of mixed sizes fall into thousands of buckets. Beyond this number the least recently used
@@ -59,8 +61,9 @@ struct StepRunnerOptions {
   // Logits of another model's runner, [logit rows, vocabulary] f32 with the same vocabulary, for
   // rows that are mixed with them; submit its step first. Must outlive the runner.
   const Buffer* other_logits = nullptr;
-  // Another runner's sampled_ids(), for ids that its steps sample; null: this runner's own. Must
-  // outlive the runner.
+  // Another runner's sampled_ids(), which this runner's steps read and write instead of having
+  // their own: they see what its steps have sampled, and the other way round. Must outlive the
+  // runner.
   const Buffer* sampled_ids = nullptr;
   const StepPlanning* planning = nullptr;  // null: as usual. Must outlive the runner.
   RankRows rows = {};  // memory that ranks share for hidden rows. Must outlive the runner.
@@ -104,8 +107,10 @@ class StepRunner final : public StepExecutor, private ChainUser {
   const Buffer& logits() const { return activations_.logits; }
   // Sets StepRunnerOptions::other_logits. REQUIRES: no step was recorded yet.
   void set_other_logits(const Buffer& logits) { options_.other_logits = &logits; }
-  // The last sampled id of every slot, on the device.
-  const Buffer& sampled_ids() const { return sampled_ids_; }
+  // The last sampled id of every place, on the device: those of the slots come first.
+  const Buffer& sampled_ids() const {
+    return options_.sampled_ids != nullptr ? *options_.sampled_ids : sampled_ids_;
+  }
 
   Status fork_blocks(std::span<const BlockMove> moves) override;
   Status swap_out(std::span<const BlockMove> moves) override;
@@ -185,6 +190,8 @@ class StepRunner final : public StepExecutor, private ChainUser {
   Status rerun(size_t copy) override;
   Result<StepTicket> submit(const StepBatch& batch, const Recorded& step);
   Status check(const StepBatch& batch) const;
+  // Whether all ids that the step reads or writes on the device have a place there.
+  Status check_places(const StepBatch& batch) const;
   // Whether everything that sampling rows and commits refer to is in the batch.
   Status check_extras(const StepBatch& batch) const;
   // Copies `bytes` to the device before the next step.
@@ -201,7 +208,8 @@ class StepRunner final : public StepExecutor, private ChainUser {
   StepInputs inputs_;
   StepBoundary boundary_;
   StepMeetings meetings_;
-  Buffer sampled_ids_, history_lengths_, history_, biases_, mirostat_;
+  Buffer sampled_ids_;  // unless options_.sampled_ids is another runner's
+  Buffer history_lengths_, history_, biases_, mirostat_;
   // The sampled tokens, [logit rows], in host memory, where the step's last kernel writes them.
   struct Sampled {
     Buffer results, top, mirostat;

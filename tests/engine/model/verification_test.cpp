@@ -6,6 +6,7 @@
 #include <span>
 
 #include "engine/sampling/sampler.h"
+#include "engine/scheduling/unread_token.h"
 #include "params/embed.h"
 #include "tests/support/gpu.h"
 #include "tests/support/reference_sampling.h"
@@ -84,6 +85,63 @@ void expect_same(const params::SamplingResult& found, const params::SamplingResu
   EXPECT_EQ(found.id, wanted.id) << "token " << position;
   EXPECT_EQ(found.logprob, wanted.logprob) << "token " << position;
   EXPECT_EQ(found.kept, wanted.kept) << "token " << position;
+}
+
+// What a draft model's steps sample is verified by another model's step before the host has read
+// it.
+TEST_F(VerificationTest, DraftsOfAnotherRunnerAreVerifiedUnread) {
+  constexpr uint32_t kDrafts = 3;
+  ASSERT_ASSIGN(const TinyModel tiny, open({.drafted_places = kDrafts}));
+  ASSERT_ASSIGN(const TinyModel draft, open({.sampled_ids = &tiny.runner->sampled_ids()}));
+  const SamplingOptions options{.temperature = 1.1f, .seed = 3};
+  const std::vector<params::SamplingResult> plain = decode(tiny, 0, kDrafts + 2, options);
+  ASSERT_EQ(decode(tiny, 1, 1, options)[0].id, plain[0].id);
+
+  constexpr uint32_t kFirstPlace = 3;  // after those of the slots
+  StepBatch batch;
+  std::vector<uint32_t> first = tiny.prompt(kPrompt, 0);
+  first.push_back(plain[0].id);
+  std::vector<StepTicket> tickets;
+  for (uint32_t i = 0; i < kDrafts; ++i) {
+    if (i >= 2) ASSERT_OK(draft.runner->wait(tickets[i - 2]));
+    batch.clear();
+    if (i == 0)
+      batch.add_sequence(0, first, blocks(2));
+    else
+      batch.add_sequence(kPrompt + i, std::vector{unread_token(kFirstPlace + i - 1)}, blocks(2));
+    params::SamplingRow row = row_at(2, kPrompt + 1 + i, options);
+    row.id_index = kFirstPlace + i;
+    batch.sample(batch.rows() - 1, row);
+    ASSERT_ASSIGN(tickets.emplace_back(), draft.runner->submit(batch));
+  }
+  batch.clear();
+  batch.add_sequence(kPrompt,
+                     std::vector{plain[0].id, unread_token(kFirstPlace),
+                                 unread_token(kFirstPlace + 1), unread_token(kFirstPlace + 2)},
+                     blocks(1));
+  for (uint32_t i = 0; i <= kDrafts; ++i) {
+    params::SamplingRow row = row_at(1, kPrompt + 1 + i, options);
+    verify_only(row, 1, 0);
+    batch.sample(i, row);
+  }
+  const std::vector<params::SamplingResult> results = run(tiny, batch);
+  for (uint32_t i = 0; i <= kDrafts; ++i) expect_same(results[i], plain[1 + i], 1 + i);
+}
+
+TEST_F(VerificationTest, IdsWithoutAPlaceAreRefused) {
+  ASSERT_ASSIGN(const TinyModel tiny, open({.drafted_places = 2}));
+  const auto fault = [&](uint32_t read, uint32_t written) {
+    StepBatch batch;
+    batch.add_sequence(0, std::vector{unread_token(read)}, blocks(0));
+    params::SamplingRow row = row_at(0, kPrompt, {.temperature = 0});
+    row.id_index = written;
+    batch.sample(0, row);
+    const auto ticket = tiny.runner->submit(batch);
+    return ticket.ok() ? "" : ticket.error().message;
+  };
+  EXPECT_EQ(fault(4, 4), "");
+  EXPECT_EQ(fault(5, 4), "a step's sampled id has no place on the device");
+  EXPECT_EQ(fault(4, 5), "a step's sampled id has no place on the device");
 }
 
 // The proposals are the right tokens up to a wrong one; accepted tokens are committed with the next
