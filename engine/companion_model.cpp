@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "engine/drafter.h"
 #include "engine/model/kv_cache.h"
 #include "engine/open_model_file.h"
 #include "engine/text/vocabulary.h"
@@ -75,6 +76,8 @@ void CompanionModel::add_memory(const DeviceCaps& caps, const StepLimits& of_mod
   const MemoryPlan memory = plan_memory(caps, 0, plan_, {.limits = limits(of_model)});
   request.companion_bytes += memory.weight_bytes + memory.activation_bytes;
   request.companion_bytes_per_block += memory.kv_bytes_per_block;
+  if (role_ == CompanionRole::kDraft)
+    request.companion_bytes += drafted_places(of_model.sequences) * sizeof(uint32_t);
 }
 
 Status CompanionModel::allocate(Device& device, PipelineStore& pipelines,

@@ -3,10 +3,18 @@
 #include <algorithm>
 #include <cmath>
 #include <numeric>
+#include <utility>
 
-#include "params/embed.h"
+#include "engine/scheduling/unread_token.h"
 
 namespace hearth {
+
+bool can_verify_unread(const DrafterOptions& options, bool ids_needed) {
+  // A token that the host would find unlikely or unknown ends a draft, which it must see first.
+  const bool whole = options.min_probability == 0 && options.draft_vocabulary != 0 &&
+                     options.draft_vocabulary <= options.vocabulary;
+  return options.shares_places && options.branches <= 1 && whole && !ids_needed;
+}
 
 Drafter::Drafter(StepExecutor& executor, const DrafterOptions& options)
     : executor_(executor), options_(options), sequences_(options.slots), free_(options.blocks) {
@@ -14,38 +22,66 @@ Drafter::Drafter(StepExecutor& executor, const DrafterOptions& options)
   batch_.reserve(options.step_rows, options.slots, options.blocks);
 }
 
-Status Drafter::draft(std::span<DraftJob> jobs) {
-  for (DraftJob& job : jobs) job.proposal.clear();
-  Status status = run(jobs);
-  if (!status.ok())
-    for (Sequence& sequence : sequences_)
-      if (sequence.taken) forget(sequence);
-  return status;
+Status Drafter::start(std::span<DraftJob> jobs) {
+  for (DraftJob& job : jobs) {
+    job.unread.clear();
+    job.proposal.clear();
+  }
+  if (Status status = submit_levels(jobs); !status.ok())
+    return forget_after_error(jobs, std::move(status));
+  for (const Active& active : active_)
+    for (uint32_t level = 0; level < active.levels; ++level)
+      jobs[active.job].unread.push_back(unread_token(place(active.slot, level)));
+  return {};
 }
 
-// One level after the other, the next one submitted before the last one is read: the device reads
-// the token that it sampled.
-Status Drafter::run(std::span<DraftJob> jobs) {
-  ++calls_;
-  add_first_level(jobs);
-  work_ = {.levels = 0, .first_rows = batch_.rows()};
-  if (batch_.sequences.empty()) return {};
-  HEARTH_ASSIGN(StepTicket current, executor_.submit(batch_));
-  for (uint32_t level = 0;; ++level) {
-    StepTicket next;
-    const bool more = add_next_level(jobs, level + 1, members_[(level + 1) % 2]);
-    if (more) {
-      HEARTH_ASSIGN(next, executor_.submit(batch_));
-    }
-    HEARTH_ASSIGN(const StepOutcome outcome, executor_.wait(current));
-    read(jobs, outcome, members_[level % 2]);
-    if (!members_[level % 2].empty()) ++work_.levels;
-    if (!more) break;
-    current = next;
-  }
+Status Drafter::collect(std::span<DraftJob> jobs) {
+  while (read_ < submitted_)
+    if (Status status = read_level(jobs); !status.ok())
+      return forget_after_error(jobs, std::move(status));
   keep_computed(jobs);
   add_branches(jobs);
   return {};
+}
+
+// One level after the other, each submitted before the last one is read: the device reads the token
+// that it sampled.
+Status Drafter::submit_levels(std::span<DraftJob> jobs) {
+  ++calls_;
+  submitted_ = read_ = 0;
+  add_first_level(jobs);
+  work_ = {.levels = 0, .first_rows = batch_.rows()};
+  bool more = !batch_.sequences.empty();
+  while (more) {
+    HEARTH_ASSIGN(tickets_[submitted_ % tickets_.size()], executor_.submit(batch_));
+    if (!members_[submitted_ % members_.size()].empty()) ++work_.levels;
+    ++submitted_;
+    if (!continues(submitted_)) break;
+    if (submitted_ - read_ == StepExecutor::kStepsInFlight) HEARTH_TRY(read_level(jobs));
+    more = add_next_level(jobs, submitted_, members_[submitted_ % members_.size()]);
+  }
+  return {};
+}
+
+bool Drafter::continues(uint32_t level) const {
+  return std::ranges::any_of(
+      active_, [&](const Active& active) { return !active.ended && active.length > level; });
+}
+
+// The oldest level in flight.
+Status Drafter::read_level(std::span<DraftJob> jobs) {
+  HEARTH_ASSIGN(const StepOutcome outcome, executor_.wait(tickets_[read_ % tickets_.size()]));
+  read(jobs, outcome, members_[read_ % members_.size()]);
+  ++read_;
+  return {};
+}
+
+Status Drafter::forget_after_error(std::span<DraftJob> jobs, Status status) {
+  for (DraftJob& job : jobs) job.proposal.clear();
+  for (Sequence& sequence : sequences_)
+    if (sequence.taken) forget(sequence);
+  submitted_ = read_ = 0;
+  return status;
 }
 
 // Level i computed the token that level i - 1 sampled.
@@ -94,7 +130,7 @@ void Drafter::add_first_level(std::span<DraftJob> jobs) {
     const auto end = static_cast<uint32_t>(job.tokens.size());
     const uint32_t rows = std::min(end - first, rows_left);
     const bool drafts = first + rows == end;
-    const uint32_t length = std::min(job.length, options_.context - end + 1);
+    const uint32_t length = std::min({job.length, options_.context - end + 1, kMaxProposed});
     if (!grow(sequence, first + rows + (drafts ? length - 1 : 0))) continue;
     batch_.add_sequence(first, job.tokens.subspan(first, rows), sequence.blocks);
     sequence.tokens.insert(sequence.tokens.end(), job.tokens.begin() + first,
@@ -114,7 +150,7 @@ bool Drafter::add_next_level(std::span<const DraftJob> jobs, uint32_t level,
     Active& active = active_[i];
     if (active.ended || active.length <= level) continue;
     const DraftJob& job = jobs[active.job];
-    const std::array<uint32_t, 1> id{params::kSampledId | active.slot};
+    const std::array<uint32_t, 1> id{unread_token(place(active.slot, level - 1))};
     batch_.add_sequence(static_cast<uint32_t>(job.tokens.size()) + level - 1, id,
                         sequences_[active.slot].blocks);
     sample_last_row(job, active.slot, level);
@@ -128,7 +164,7 @@ bool Drafter::add_next_level(std::span<const DraftJob> jobs, uint32_t level,
 void Drafter::sample_last_row(const DraftJob& job, uint32_t slot, uint32_t level) {
   params::SamplingRow row = job.sampling;
   row.flags &= params::kSamplingActive | params::kSamplingGreedy;
-  row.id_index = slot;
+  row.id_index = place(slot, level);
   row.counter += level;
   row.bias_offset = slot * StepExecutor::kMaxBiases;
   row.bias_count = 0;

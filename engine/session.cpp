@@ -210,6 +210,7 @@ Status Session::load(std::unique_ptr<ModelFile> file) {
                             : static_cast<uint32_t>(
                                   std::min(options_.swap_bytes / memory_.kv_bytes_per_block,
                                            most_swapped))};
+  if (draft_) runner_options.drafted_places = drafted_places(runner_options.slots);
   if (ranks_) {
     HEARTH_ASSIGN(runner_options.limits.divided_rows,
                   ranks_->divided_rows(*device_, plan, runner_options.limits));
@@ -225,9 +226,12 @@ Status Session::load(std::unique_ptr<ModelFile> file) {
     amateur_executor_ = std::make_unique<AmateurExecutor>(*runner_, amateur_->runner());
   }
   if (draft_)
-    HEARTH_TRY(draft_->allocate(
-        *device_, *pipelines_,
-        {.limits = limits, .slots = limits.sequences, .kv_blocks = memory_.kv_blocks}));
+    HEARTH_TRY(draft_->allocate(*device_, *pipelines_,
+                                {.limits = limits,
+                                 .slots = limits.sequences,
+                                 .drafted_places = drafted_places(limits.sequences),
+                                 .kv_blocks = memory_.kv_blocks,
+                                 .sampled_ids = ranks_ ? nullptr : &runner_->sampled_ids()}));
   if (options_.prepare_steps) start_preparation();
   HEARTH_TRY(model_->fill(*device_, *file_, model_options));
   for (const auto* companion : {&draft_, &amateur_})
@@ -297,7 +301,10 @@ EngineOptions Session::engine_options() const {
                        .context = drafting.limits.context,
                        .blocks = drafting.kv_blocks,
                        .vocabulary = options.vocabulary,
-                       .min_probability = options_.speculation.draft_min_p};
+                       .draft_vocabulary = draft_->plan().config.vocabulary,
+                       .min_probability = options_.speculation.draft_min_p,
+                       .first_place = runner.slots,
+                       .shares_places = !ranks_};
     constexpr uint32_t kBranches = 3;  // of a tree, at each place
     if (options_.speculation.method == SpeculationMethod::kTree)
       options.drafter.branches = kBranches;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -56,9 +57,12 @@ void Speculator::settle(RequestId request, std::span<const TokenId> proposed,
 
 Status Speculator::propose(std::span<ActiveRequest* const> requests) {
   if (options_.method == SpeculationMethod::kNone) return {};
+  // A step that was submitted before the drafts ends before the one that verifies them.
+  HEARTH_TRY(collect());
   drafted_before_seconds_ = draft_seconds_;
   draft_seconds_ = 0;
   job_count_ = 0;
+  ids_needed_ = false;
   if (weighs_costs(options_.method)) {
     propose_by_cost(requests);
   } else {
@@ -98,6 +102,7 @@ void Speculator::propose_length(ActiveRequest& request, uint32_t length) {
   }
   if (length == 0 || links_.drafter == nullptr) return;
   if (job_count_ == jobs_.size()) jobs_.emplace_back();
+  ids_needed_ |= request.needs_proposed_ids();
   DraftJob& job = jobs_[job_count_++];
   job.request = request.id();
   job.tokens = request.tokens();
@@ -108,17 +113,46 @@ void Speculator::propose_length(ActiveRequest& request, uint32_t length) {
 }
 
 Status Speculator::draft() {
-  const EngineClock::time_point begin = links_.time.now();
   const std::span<DraftJob> jobs = std::span(jobs_).first(job_count_);
-  if (const Status status = links_.drafter->draft(jobs); !status.ok()) {
-    if (status.error().kind == ErrorKind::kDeviceLost) return status;
-    log_line(fmt::format("the draft model is no longer used: {}", status.error().message));
-    links_.drafter = nullptr;
-    return {};
+  drafting_since_ = links_.time.now();
+  if (const Status status = links_.drafter->start(jobs); !status.ok())
+    return stop_drafting(status.error());
+  unread_ = can_verify_unread(links_.drafter->options(), ids_needed_);
+  if (!unread_) HEARTH_TRY(read_drafts());
+  for (const DraftJob& job : jobs) {
+    if (unread_)
+      links_.scheduler.propose(job.request, job.unread);
+    else
+      links_.scheduler.propose(job.request, job.proposal.tokens, job.proposal.parents);
   }
-  for (const DraftJob& job : jobs)
-    links_.scheduler.propose(job.request, job.proposal.tokens, job.proposal.parents);
-  draft_seconds_ = std::chrono::duration<double>(links_.time.now() - begin).count();
+  return {};
+}
+
+// A request may have ended meanwhile, and a plan may have dropped proposals; the scheduler ignores
+// what is said about those.
+Status Speculator::collect() {
+  if (!std::exchange(unread_, false)) return {};
+  HEARTH_TRY(read_drafts());
+  for (const DraftJob& job : std::span(jobs_).first(job_count_))
+    links_.scheduler.learn_proposals(job.request, job.proposal.tokens);
+  return {};
+}
+
+// Without the draft model the jobs have no proposals.
+Status Speculator::stop_drafting(const Error& error) {
+  if (error.kind == ErrorKind::kDeviceLost) return error;
+  log_line(fmt::format("the draft model is no longer used: {}", error.message));
+  links_.drafter = nullptr;
+  return {};
+}
+
+// Measures what drafting took on the way: up to where the host has seen the last draft, so that a
+// step that was submitted behind the drafts takes the time from there on.
+Status Speculator::read_drafts() {
+  const std::span<DraftJob> jobs = std::span(jobs_).first(job_count_);
+  if (const Status status = links_.drafter->collect(jobs); !status.ok())
+    return stop_drafting(status.error());
+  draft_seconds_ = std::chrono::duration<double>(links_.time.now() - drafting_since_).count();
   const DraftWork& work = links_.drafter->last_work();
   // A prompt that the draft model has yet to read says nothing about later drafts.
   if (work.levels == 0 || work.first_rows > 4 * jobs.size()) return {};

@@ -40,9 +40,16 @@ class Speculator {
   // With synthetic acceptance, replaces what the model sampled, so that each proposal is accepted
   // with the given probability. `sampled` has one more token than `proposed`.
   void settle(RequestId request, std::span<const TokenId> proposed, std::span<TokenId> sampled);
-  // A step with these requests is judged and delivered: proposes tokens for their next one. An
-  // error means that the device is lost.
+  // A step with these requests is judged and delivered: proposes tokens for their next one. Drafts
+  // may be proposed unread (unread_token.h), so that the step that verifies them is submitted
+  // before the draft model's steps are done. An error means that the device is lost.
   Status propose(std::span<ActiveRequest* const> requests);
+  // Whether there are drafts that were proposed unread. Steps that are planned while there are must
+  // not be judged before collect().
+  bool has_unread() const { return unread_; }
+  // Waits for those drafts and tells the scheduler their ids. An error means that the device is
+  // lost; if only the draft model has failed, the drafts count as wrong.
+  Status collect();
   // A step took this long, from the end of the one before it. `ahead`: it was planned before that
   // end.
   void took(const StepRecord& record, double seconds, bool ahead);
@@ -53,6 +60,8 @@ class Speculator {
   // Most tokens that can be proposed for the request without exceeding its length.
   uint32_t room(const ActiveRequest& request) const;
   Status draft();
+  Status read_drafts();
+  Status stop_drafting(const Error& error);
   // Without regard to costs. A request that has run ahead of the host first has to wait for its
   // pending token; it does so only if there seems to be something to propose.
   void propose_alone(ActiveRequest& request);
@@ -68,6 +77,9 @@ class Speculator {
   std::vector<std::uint32_t> lengths_;
   std::vector<DraftJob> jobs_;  // the first job_count_ are for the present round
   std::size_t job_count_ = 0;
+  bool ids_needed_ = false;  // by a request of the present round: needs_proposed_ids()
+  bool unread_ = false;      // the jobs' drafts were proposed before collect()
+  EngineClock::time_point drafting_since_ = {};
   double draft_seconds_ = 0, drafted_before_seconds_ = 0;  // in the last round and the one before
   double draft_step_seconds_ = 0;                          // per level, on average
 };

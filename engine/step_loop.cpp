@@ -94,6 +94,8 @@ Result<bool> StepLoop::begin() {
     return true;
   }
   step.ahead = in_flight_ > 0;
+  step.behind_drafts = speculator_.has_unread();
+  step.drafts_end = {};
   step.mask_seconds = std::exchange(mask_seconds_, 0);
   step.load = step_load(plan);
   ++in_flight_;
@@ -153,6 +155,10 @@ Status StepLoop::fail_step(const BatchPlan& plan, bool prepared, const Error& er
 Status StepLoop::finish() {
   StepInFlight& step = steps_[oldest_];
   const EngineClock::time_point waiting = links_.time.now();
+  if (step.behind_drafts) {
+    HEARTH_TRY(speculator_.collect());
+    step.drafts_end = links_.time.now();
+  }
   const Result<StepOutcome> outcome = links_.executor.wait(step.ticket);
   const EngineClock::time_point now = links_.time.now();
   oldest_ = (oldest_ + 1) % steps_.size();
@@ -292,8 +298,9 @@ void StepLoop::publish(StepInFlight& step, EngineClock::time_point waiting,
                        EngineClock::time_point now) {
   StepRecord& record = step.record;
   const double done = links_.publisher.seconds_at(now);
-  record.run_seconds =
-      done - std::max(record.submit_seconds, links_.publisher.seconds_at(last_end_));
+  // With earlier steps, and with the drafts that this one verifies.
+  const double busy_until = links_.publisher.seconds_at(std::max(last_end_, step.drafts_end));
+  record.run_seconds = done - std::max(record.submit_seconds, busy_until);
   last_run_seconds_ = record.run_seconds;
   record.wait_seconds = std::chrono::duration<double>(now - waiting).count();
   if (step.ahead)
@@ -307,8 +314,7 @@ void StepLoop::publish(StepInFlight& step, EngineClock::time_point waiting,
                        std::max(0.0, record.begin_seconds - last_left_seconds_),
                    step.ahead);
   // As the members' readers see it.
-  links_.scheduler.took(
-      step.load, done - std::max(record.begin_seconds, links_.publisher.seconds_at(last_end_)));
+  links_.scheduler.took(step.load, done - std::max(record.begin_seconds, busy_until));
   last_end_ = now;
   links_.requests.report(record);
   links_.publisher.show_counts(links_.scheduler.counts());

@@ -1,8 +1,8 @@
 // Runs steps, up to two in flight:
 //
 //   begin():   plan -> move blocks -> prepare slots -> build the batch -> submit
-//   finish():  wait for the oldest step -> judge proposals -> tokens to their requests -> propose
-//              -> record
+//   finish():  read the drafts it verifies -> wait for the oldest step -> judge proposals -> tokens
+//              to their requests -> propose -> record
 //   resume_constrained():  requests whose next masks are ready may be planned again
 //
 // The caller begins step n + 1 before it finishes step n, so that the host prepares a step while
@@ -86,8 +86,10 @@ class StepLoop {
     std::vector<PooledMember> pooled;
     StepRecord record;
     StepLoad load;
-    bool ahead = false;       // planned while another step was in flight
-    double mask_seconds = 0;  // that it waited for masks
+    bool ahead = false;          // planned while another step was in flight
+    bool behind_drafts = false;  // planned while there were drafts that the host had not read
+    EngineClock::time_point drafts_end = {};  // in a step behind drafts: when it had
+    double mask_seconds = 0;                  // that it waited for masks
   };
 
   void check_integrity() const;

@@ -10,13 +10,20 @@ namespace {
 using testing::mixed_request;
 using testing::read_ids;
 using testing::StandInEngine;
+using testing::StandInExecutor;
 using testing::StandInOptions;
 
 // So few different tokens that earlier text often matches, and guesses are often right.
 constexpr uint32_t kFewTokens = 3;
 
-StandInOptions speculating_options(SchedulerLimits limits,
-                                   SpeculationMethod method = SpeculationMethod::kNgram) {
+struct Way {
+  SpeculationMethod method = SpeculationMethod::kNgram;
+  // The host has to read the drafts of a model with more tokens before a step verifies them.
+  uint32_t draft_vocabulary = kFewTokens - 1;
+};
+
+StandInOptions speculating_options(SchedulerLimits limits, const Way& way = {}) {
+  const SpeculationMethod method = way.method;
   limits.max_proposed = 40;
   StandInOptions options{.limits = limits,
                          .vocabulary = kFewTokens,
@@ -24,13 +31,20 @@ StandInOptions speculating_options(SchedulerLimits limits,
   if (method == SpeculationMethod::kLookahead) options.speculation.max_proposed = 0;
   if (method == SpeculationMethod::kDraft) {
     options.draft_blocks = 30;  // not enough for everyone
-    options.draft_vocabulary = kFewTokens + 1;
+    options.draft_vocabulary = way.draft_vocabulary;
   }
   return options;
 }
 
-constexpr SpeculationMethod kMethods[] = {SpeculationMethod::kNgram, SpeculationMethod::kLookahead,
-                                          SpeculationMethod::kTree, SpeculationMethod::kDraft};
+constexpr Way kWays[] = {{SpeculationMethod::kNgram},
+                         {SpeculationMethod::kLookahead},
+                         {SpeculationMethod::kTree},
+                         {SpeculationMethod::kDraft, kFewTokens - 1},
+                         {SpeculationMethod::kDraft, kFewTokens + 1}};
+
+bool drafts_unread(const Way& way) {
+  return way.method == SpeculationMethod::kDraft && way.draft_vocabulary <= kFewTokens;
+}
 
 GenerationRequest speculated_request(uint32_t number) {
   GenerationRequest request = mixed_request(number);
@@ -53,15 +67,61 @@ void expect_outputs_of_plain_decoding(StandInEngine& engine, uint32_t count) {
 }
 
 TEST(EngineSpeculation, GeneratesWhatPlainDecodingDoesInFewerSteps) {
-  for (const SpeculationMethod method : kMethods) {
-    SCOPED_TRACE(static_cast<int>(method));
+  for (const Way& way : kWays) {
+    SCOPED_TRACE(static_cast<int>(way.method));
     StandInEngine engine(speculating_options(
-        {.max_sequences = 8, .max_step_tokens = 256, .context = 256, .pool_blocks = 400}, method));
+        {.max_sequences = 8, .max_step_tokens = 256, .context = 256, .pool_blocks = 400}, way));
     expect_outputs_of_plain_decoding(engine, 120);
     const Metrics& metrics = engine->metrics();
     EXPECT_GT(metrics.accepted_tokens.value(), 60u);
     EXPECT_GT(metrics.proposed_tokens.value(), metrics.accepted_tokens.value());
+    EXPECT_EQ(engine.executor().unread_drafts > 0, drafts_unread(way));
   }
+}
+
+// The device is never idle between the drafts and the step that verifies them: the draft model's
+// last two steps are in flight when that step is submitted.
+TEST(EngineSpeculation, VerifyingStepsAreSubmittedBeforeTheDraftsAreRead) {
+  StandInOptions options{
+      .limits = {.max_sequences = 1, .max_step_tokens = 64, .context = 256, .pool_blocks = 100},
+      .speculation = {.method = SpeculationMethod::kDraft, .max_proposed = 4},
+      .draft_blocks = 100};
+  options.limits.max_proposed = 4;
+  StandInEngine engine(options);
+  int drafting = 0;  // steps of the draft model in flight
+  std::vector<int> drafting_at_submit;
+  engine.draft().on_call = [&](char call) { drafting += call == 's' ? 1 : -1; };
+  engine.executor().on_call = [&](char call) {
+    if (call == 's')
+      drafting_at_submit.push_back(drafting);
+    else
+      EXPECT_EQ(drafting, 0) << "drafts are read before the step that verifies them";
+  };
+  GenerationRequest request{.prompt = testing::made_up_prompt(10, 1), .max_tokens = 26};
+  auto stream = engine->submit(request);
+  ASSERT_TRUE(stream.ok());
+  EXPECT_EQ(read_ids(*stream), engine.alone(request));
+  engine.close();
+  // The prompt and the step that was planned behind it, and then a step for every four drafts and
+  // the token after them.
+  EXPECT_EQ(drafting_at_submit, (std::vector<int>{0, 0, 2, 2, 2, 2, 2}));
+}
+
+// Penalties count the tokens on a row's path, whose ids the host writes into the step.
+TEST(EngineSpeculation, DraftsAreReadFirstIfPenaltiesNeedThem) {
+  StandInOptions options = speculating_options(
+      {.max_sequences = 4, .max_step_tokens = 64, .context = 256, .pool_blocks = 100},
+      {SpeculationMethod::kDraft});
+  StandInEngine engine(options);
+  std::vector<GenerationRequest> requests(4, {.prompt = {1, 2}, .max_tokens = 30});
+  for (uint32_t i = 0; i < 4; ++i) requests[i].prompt.push_back(i % kFewTokens);
+  requests[3].sampling.presence_penalty = 0.5f;
+  requests[3].max_tokens = 60;
+  auto streams = engine->submit(requests);
+  ASSERT_TRUE(streams.ok());
+  for (size_t i = 0; i < streams->size(); ++i)
+    EXPECT_EQ(read_ids((*streams)[i]), engine.alone(requests[i])) << i;
+  EXPECT_GT(engine->metrics().accepted_tokens.value(), 10u);
 }
 
 // A draft model that is the model itself is right whenever nothing but the text decides.
@@ -94,21 +154,58 @@ TEST(EngineSpeculation, PerfectDraftsAreAllAccepted) {
 
 // An error of the draft model ends drafting, not the requests.
 TEST(EngineSpeculation, RequestsContinueWithoutABrokenDraftModel) {
-  StandInOptions options = speculating_options(
+  for (const Way& way : kWays) {
+    if (way.method != SpeculationMethod::kDraft) continue;
+    for (const bool waiting : {false, true})
+      // Calls in a row: some wait for the last step of a draft, which another step verifies then.
+      for (int call = 20; call < 36; ++call) {
+        SCOPED_TRACE(call);
+        StandInEngine engine(speculating_options(
+            {.max_sequences = 4, .max_step_tokens = 64, .context = 256, .pool_blocks = 100}, way));
+        StandInExecutor& draft = engine.draft();
+        draft.faults.kind = ErrorKind::kOutOfMemory;
+        (waiting ? draft.faults.wait : draft.faults.submit).arm(call);
+        expect_outputs_of_plain_decoding(engine, 12);
+        EXPECT_EQ(engine->metrics().finished_error.value(), 0u);
+        EXPECT_GT(engine->metrics().proposed_tokens.value(), 0u);
+      }
+  }
+}
+
+TEST(EngineSpeculation, ALostDeviceEndsRequestsWhoseDraftsAreUnread) {
+  for (int call = 20; call < 36; ++call) {
+    StandInOptions options = speculating_options(
+        {.max_sequences = 4, .max_step_tokens = 64, .context = 256, .pool_blocks = 100},
+        {SpeculationMethod::kDraft, kFewTokens});  // all drafts are right, so there are many
+    StandInEngine engine(options);
+    engine.draft().faults.wait.arm(call);
+    auto stream = engine->submit({.prompt = {1, 2}, .max_tokens = 200});
+    ASSERT_TRUE(stream.ok());
+    read_ids(*stream);
+    EXPECT_EQ(stream->end().reason, FinishReason::kError);
+  }
+}
+
+// A step that could not be submitted ends its requests. The drafts that it would have verified are
+// still in flight, and so are those that were proposed to the others.
+TEST(EngineSpeculation, OthersContinueIfAVerifyingStepCannotBeSubmitted) {
+  StandInEngine engine(speculating_options(
       {.max_sequences = 4, .max_step_tokens = 64, .context = 256, .pool_blocks = 100},
-      SpeculationMethod::kDraft);
-  StandInEngine engine(options);
-  engine.draft().faults.kind = ErrorKind::kOutOfMemory;
-  engine.draft().faults.submit.arm(20);
-  expect_outputs_of_plain_decoding(engine, 20);
-  EXPECT_EQ(engine->metrics().finished_error.value(), 0u);
+      {SpeculationMethod::kDraft}));
+  engine.executor().faults.kind = ErrorKind::kOutOfMemory;
+  engine.executor().faults.submit.arm(5);
+  auto stream = engine->submit({.prompt = {1, 2}, .max_tokens = 100});
+  ASSERT_TRUE(stream.ok());
+  read_ids(*stream);
+  EXPECT_EQ(stream->end().reason, FinishReason::kError);
+  expect_outputs_of_plain_decoding(engine, 12);
 }
 
 TEST(EngineSpeculation, HoldsUnderEveryPolicyWithFewBlocks) {
   uint32_t count = 0;
   for (const std::string_view name : policy_names())
     for (const Preemption preemption : {Preemption::kRecompute, Preemption::kSwap}) {
-      const SpeculationMethod method = kMethods[count++ % std::size(kMethods)];
+      const Way& way = kWays[count++ % std::size(kWays)];
       SCOPED_TRACE(name);
       Policy policy = *named_policy(name);
       policy.preemption = preemption;
@@ -118,7 +215,7 @@ TEST(EngineSpeculation, HoldsUnderEveryPolicyWithFewBlocks) {
                                                     .context = 128,
                                                     .pool_blocks = 14,
                                                     .swap_blocks = 30},
-                                                   method);
+                                                   way);
       StandInEngine engine(options, policy);
       expect_outputs_of_plain_decoding(engine, 24);
       EXPECT_GT(engine->metrics().accepted_tokens.value(), 5u);

@@ -16,7 +16,7 @@ class StandInEngine {
                          const Tokenizer* tokenizer = nullptr, bool start_paused = false)
       : options_(std::move(options)),
         executor_(options_),
-        draft_(draft_options(options_)),
+        draft_(draft_options(options_), &executor_),
         engine_(std::make_unique<Engine>(executor_, tokenizer,
                                          EngineOptions{.limits = options_.limits,
                                                        .policy = policy,
@@ -52,7 +52,11 @@ class StandInEngine {
             .step_rows = options.limits.max_step_tokens,
             .context = options.limits.context,
             .blocks = options.draft_blocks,
-            .vocabulary = options.vocabulary};
+            .vocabulary = options.vocabulary,
+            .draft_vocabulary =
+                options.draft_vocabulary != 0 ? options.draft_vocabulary : options.vocabulary,
+            .first_place = options.limits.max_sequences,
+            .shares_places = true};
   }
 
   StandInOptions options_;

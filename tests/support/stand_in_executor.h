@@ -13,6 +13,7 @@
 #include <bit>
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <thread>
 #include <vector>
@@ -21,7 +22,7 @@
 
 #include "engine/model/step_executor.h"
 #include "engine/scheduling/scheduler.h"
-#include "params/embed.h"
+#include "engine/scheduling/unread_token.h"
 #include "runtime/faults.h"
 #include "tests/support/stand_in_sampler.h"
 
@@ -29,12 +30,14 @@ namespace hearth::testing {
 
 class StandInExecutor final : public StepExecutor {
  public:
-  explicit StandInExecutor(const StandInOptions& options)
+  // With `model`, which outlives this, the steps of both sample into the same places.
+  explicit StandInExecutor(const StandInOptions& options, StandInExecutor* model = nullptr)
       : options_(options),
         sampler_(options),
         pool_(size_t{options.limits.pool_blocks} * kTokensPerBlock, kNothing),
         host_(size_t{options.limits.swap_blocks} * kTokensPerBlock, kNothing),
-        sampled_(options.limits.max_sequences, kNothing),
+        own_sampled_(options.limits.max_sequences * size_t{1 + kMaxProposed}, kNothing),
+        sampled_(model != nullptr ? model->own_sampled_ : own_sampled_),
         history_(options.limits.max_sequences),
         biases_(options.limits.max_sequences),
         hidden_(options.limits.max_sequences) {
@@ -51,17 +54,23 @@ class StandInExecutor final : public StepExecutor {
   std::atomic<uint64_t> padding_rows{0},
       seeing_padding_rows{0};  // the latter are those that see keys
 
+  std::atomic<uint64_t> unread_drafts{0};  // rows of drafts that the host had not read
+  // Called with 's' by submit() and with 'w' by wait(), on the thread that calls them.
+  std::function<void(char)> on_call = [](char) {};
+
   Result<StepTicket> submit(const StepBatch& batch) override {
+    on_call('s');
     if (faults.submit.should_fail()) break_down();
     if (broken_) return take_error("the stand-in could not submit");
     check(batch);
     for (const params::StepSequence& sequence : members(batch))
       for (uint32_t i = 0; i < sequence.rows; ++i) {
         const uint32_t given = batch.ids[sequence.first_row + i];
-        const bool on_device = (given & params::kSampledId) != 0;
-        place(batch, sequence, sequence.first_position + i) =
-            on_device ? sampled_[given & ~params::kSampledId] : given;
+        place(batch, sequence, sequence.first_position + i) = id_of(given);
       }
+    unread_drafts += static_cast<uint64_t>(std::ranges::count_if(batch.ids, [&](TokenId id) {
+      return is_unread(id) && place_of_unread(id) >= options_.limits.max_sequences;
+    }));
     look_at_padding(batch);
     for (const params::HistoryCommit& commit : batch.commits)
       for (uint32_t i = 0; i < commit.count; ++i)
@@ -103,6 +112,7 @@ class StandInExecutor final : public StepExecutor {
   }
 
   Result<StepOutcome> wait(const StepTicket& ticket) override {
+    on_call('w');
     if (faults.wait.should_fail()) break_down();
     if (broken_) return take_error("the stand-in could not wait");
     EXPECT_GT(under_way_, 0u);
@@ -231,6 +241,18 @@ class StandInExecutor final : public StepExecutor {
     EXPECT_LE(row, batch.rows());
   }
 
+  TokenId id_of(TokenId given) const {
+    if (!is_unread(given)) return given;
+    const TokenId id = sampled_.at(place_of_unread(given));
+    EXPECT_NE(id, kNothing) << "nothing was sampled at place " << place_of_unread(given);
+    return id;
+  }
+  // Penalties count the ids of a path as they are.
+  static TokenId known_id(TokenId id) {
+    EXPECT_FALSE(is_unread(id));
+    return id;
+  }
+
   TokenId& place(const StepBatch& batch, const params::StepSequence& sequence, uint32_t position) {
     const uint32_t block = batch.block_tables.at(sequence.block_table + position / kTokensPerBlock);
     return pool_.at(size_t{block} * kTokensPerBlock + position % kTokensPerBlock);
@@ -249,7 +271,7 @@ class StandInExecutor final : public StepExecutor {
       read = StandInSampler::mix(read, read_other(batch, sampling.other_row));
     const uint32_t slot = sampling.bias_offset / kMaxBiases;
     EXPECT_EQ(sampling.bias_offset % kMaxBiases, 0u);
-    if (sampling.id_index != params::kNoSlot) {
+    if (sampling.id_index < options_.limits.max_sequences) {
       EXPECT_EQ(sampling.id_index, slot);
     }
     const std::span<const params::TokenBias> biases(biases_.at(slot));
@@ -261,7 +283,7 @@ class StandInExecutor final : public StepExecutor {
     if (sampling.path_mask != 0) with_path = history;
     for (uint32_t i = 0; i < params::kMaxPathTokens; ++i)
       if ((sampling.path_mask >> i & 1) != 0)
-        count_token(with_path, batch.ids.at(sampling.path_row + i));
+        count_token(with_path, known_id(batch.ids.at(sampling.path_row + i)));
     const std::span<const params::TokenCount> counted(sampling.path_mask != 0 ? with_path
                                                                               : history);
     const TokenId id =
@@ -363,7 +385,8 @@ class StandInExecutor final : public StepExecutor {
   const StandInOptions options_;
   const StandInSampler sampler_;
   std::vector<TokenId> pool_, host_;  // [blocks, kTokensPerBlock]
-  std::vector<TokenId> sampled_;      // by slot
+  std::vector<TokenId> own_sampled_;  // by place: one per slot, then those of drafts
+  std::vector<TokenId>& sampled_;
   std::vector<std::vector<params::TokenCount>> history_;
   std::vector<std::vector<params::TokenBias>> biases_;
   std::array<std::vector<params::SamplingResult>, kStepsInFlight> results_;

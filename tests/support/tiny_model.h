@@ -40,7 +40,11 @@ struct TinyModel {
                  .step_rows = draft->options().limits.rows,
                  .context = draft->options().limits.context,
                  .blocks = draft->options().kv_blocks,
-                 .branches = speculation.method == SpeculationMethod::kTree ? 3u : 1u};
+                 .vocabulary = model->config().vocabulary,
+                 .draft_vocabulary = model->config().vocabulary,
+                 .branches = speculation.method == SpeculationMethod::kTree ? 3u : 1u,
+                 .first_place = made_for.slots,
+                 .shares_places = &draft->sampled_ids() == &runner->sampled_ids()};
     return std::make_unique<Engine>(
         *runner, nullptr,
         EngineOptions{.limits = {.max_sequences = made_for.slots,

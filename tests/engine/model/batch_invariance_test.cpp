@@ -57,6 +57,7 @@ class BatchInvarianceTest : public GpuTest {
                                                      .context = 256,
                                                      .deterministic = true},
                                           .slots = kSequences,
+                                          .drafted_places = drafted_places(kSequences),
                                           .kv_blocks = 512,
                                           .swap_blocks = 64}));
   }
@@ -115,6 +116,18 @@ class BatchInvarianceTest : public GpuTest {
     EXPECT_EQ(answers[others], greedy_alone());
     EXPECT_EQ(answers[others + 1], sampled_alone());
     return answers;
+  }
+
+  // The model drafts for itself, with blocks of its own.
+  Result<std::unique_ptr<StepRunner>> make_draft() {
+    return StepRunner::create(device(), pipelines(), *tiny_.model,
+                              {.limits = {.rows = 256,
+                                          .sequences = kSequences,
+                                          .logit_rows = kSequences,
+                                          .context = 256},
+                               .slots = kSequences,
+                               .kv_blocks = 64,
+                               .sampled_ids = &tiny_.runner->sampled_ids()});
   }
 
   static inline TinyModel tiny_;
@@ -193,14 +206,8 @@ TEST_F(BatchInvarianceTest, WithSpeculation) {
   }
   std::vector<Answer> plain;
   for (const GenerationRequest& request : requests) plain.push_back(alone(request));
-  // The model drafts for itself, without the biases.
-  ASSERT_ASSIGN(const auto draft, StepRunner::create(device(), pipelines(), *tiny_.model,
-                                                     {.limits = {.rows = 256,
-                                                                 .sequences = kSequences,
-                                                                 .logit_rows = kSequences,
-                                                                 .context = 256},
-                                                      .slots = kSequences,
-                                                      .kv_blocks = 64}));
+  // It does not know of the biases.
+  ASSERT_ASSIGN(const auto draft, make_draft());
   requests.back().biases.clear();
   plain.back() = alone(requests.back());
   struct Way {
@@ -219,6 +226,33 @@ TEST_F(BatchInvarianceTest, WithSpeculation) {
     for (size_t i = 0; i < requests.size(); ++i)
       EXPECT_EQ(read_answer((*streams)[i]), plain[i]) << i;
     EXPECT_GT(engine->metrics().accepted_tokens.value(), 10u);
+  }
+}
+
+// None of these has penalties, so their drafts are verified before the host has read them, also when
+// requests are preempted in between.
+TEST_F(BatchInvarianceTest, WithDraftsThatTheHostHasNotRead) {
+  std::vector<GenerationRequest> requests;
+  std::vector<Answer> plain;
+  for (uint32_t i = 0; i < 5; ++i) {
+    GenerationRequest request{.prompt = tiny_.prompt(10 + 8 * i, 300 + i), .max_tokens = 40};
+    request.sampling.temperature = i % 2 == 0 ? 0.0f : 0.9f;
+    request.sampling.seed = i;
+    requests.push_back(request);
+    plain.push_back(alone(request));
+  }
+  ASSERT_ASSIGN(const auto draft, make_draft());
+  for (const uint32_t pool_blocks : {0u, 10u}) {
+    SCOPED_TRACE(pool_blocks);
+    const auto engine =
+        tiny_.engine({}, pool_blocks, false, true,
+                     {.method = SpeculationMethod::kDraft, .in_place = true}, draft.get());
+    auto streams = engine->submit(requests);
+    ASSERT_TRUE(streams.ok());
+    for (size_t i = 0; i < requests.size(); ++i)
+      EXPECT_EQ(read_answer((*streams)[i]), plain[i]) << i;
+    EXPECT_GT(engine->metrics().accepted_tokens.value(), 60u);
+    EXPECT_EQ(engine->metrics().preemptions_recompute.value() > 0, pool_blocks > 0);
   }
 }
 
