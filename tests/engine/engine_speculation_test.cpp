@@ -107,6 +107,50 @@ TEST(EngineSpeculation, VerifyingStepsAreSubmittedBeforeTheDraftsAreRead) {
   EXPECT_EQ(drafting_at_submit, (std::vector<int>{0, 0, 2, 2, 2, 2, 2}));
 }
 
+// What drafts cost is not charged to the step that verifies them, although it was submitted first.
+TEST(EngineSpeculation, AVerifyingStepRunsFromTheEndOfItsDrafts) {
+  constexpr std::chrono::milliseconds kDraftStep{4};
+  StandInOptions options{
+      .limits = {.max_sequences = 1, .max_step_tokens = 64, .context = 256, .pool_blocks = 100},
+      .speculation = {.method = SpeculationMethod::kDraft, .max_proposed = 4},
+      .draft_blocks = 100};
+  options.limits.max_proposed = 4;
+  StandInEngine engine(options);
+  engine.draft().delay = kDraftStep;
+  auto stream = engine->submit({.prompt = testing::made_up_prompt(10, 1), .max_tokens = 60});
+  ASSERT_TRUE(stream.ok());
+  read_ids(*stream);
+  engine->drain();
+  double least = 1;
+  StepRecord record;
+  for (uint64_t i = 0; engine->records().read(i, record); ++i)
+    if (record.members.size() == 1 && record.members[0].proposed > 0)
+      least = std::min(least, record.run_seconds);
+  EXPECT_LT(least, std::chrono::duration<double>(kDraftStep).count());
+  EXPECT_GE(least, 0);
+}
+
+// Drafts that take longer than the steps they save are not made, and others are.
+TEST(EngineSpeculation, AutoDraftsWhileThatPaysOff) {
+  using std::chrono::microseconds;
+  for (const bool pays : {true, false}) {
+    StandInOptions options{
+        .limits = {.max_sequences = 1, .max_step_tokens = 64, .context = 512, .pool_blocks = 100},
+        .speculation = {.method = SpeculationMethod::kAuto},
+        .draft_blocks = 100};
+    options.limits.max_proposed = 8;
+    StandInEngine engine(options);
+    engine.draft().delay = microseconds(pays ? 100 : 5000);
+    engine.executor().delay = microseconds(1000);
+    auto stream = engine->submit({.prompt = testing::made_up_prompt(10, 1), .max_tokens = 200});
+    ASSERT_TRUE(stream.ok());
+    EXPECT_EQ(read_ids(*stream).size(), 200u);
+    const uint64_t accepted = stream->end().accepted_tokens;
+    EXPECT_EQ(accepted > 100, pays) << accepted;
+    EXPECT_EQ(engine.executor().unread_drafts > 0, true);
+  }
+}
+
 // Penalties count the tokens on a row's path, whose ids the host writes into the step.
 TEST(EngineSpeculation, DraftsAreReadFirstIfPenaltiesNeedThem) {
   StandInOptions options = speculating_options(
