@@ -229,8 +229,8 @@ TEST_F(BatchInvarianceTest, WithSpeculation) {
   }
 }
 
-// None of these has penalties, so their drafts are verified before the host has read them, also when
-// requests are preempted in between.
+// None of these has penalties, so their drafts are verified before the host has read them, also
+// when requests are preempted in between.
 TEST_F(BatchInvarianceTest, WithDraftsThatTheHostHasNotRead) {
   std::vector<GenerationRequest> requests;
   std::vector<Answer> plain;
