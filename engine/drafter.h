@@ -7,8 +7,9 @@
 // step of the other model can verify the drafts that only the device knows, if both models' steps
 // share the places of sampled ids (StepRunnerOptions::sampled_ids).
 //
-// A draft is sampled as the request is, with the same random numbers. So it often matches even
-// where the model's choice is random; the output never depends on it. Used by the engine thread.
+// A draft is sampled as the request is, with the same noise (docs/sampling.md). So it often matches
+// even where the model's choice is random; the output never depends on it. Used by the engine
+// thread.
 #pragma once
 
 #include <array>
