@@ -5,6 +5,7 @@
 #include <numeric>
 #include <utility>
 
+#include "engine/sampling/sampler.h"
 #include "engine/scheduling/unread_token.h"
 
 namespace hearth {
@@ -163,6 +164,9 @@ bool Drafter::add_next_level(std::span<const DraftJob> jobs, uint32_t level,
 // The slot's history and biases are the other model's, so the draft does without.
 void Drafter::sample_last_row(const DraftJob& job, uint32_t slot, uint32_t level) {
   params::SamplingRow row = job.sampling;
+  // Such a row only looks greedy to the kernel that does not know its samplers; the draft has the
+  // temperature and the filters that it knows.
+  if (has_stages(row)) row.flags &= ~params::kSamplingGreedy;
   row.flags &= params::kSamplingActive | params::kSamplingGreedy;
   row.id_index = place(slot, level);
   row.counter += level;

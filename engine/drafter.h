@@ -38,7 +38,7 @@ struct DrafterOptions {
   float min_probability = 0;   // a token that the draft model finds less likely ends a draft
   std::uint32_t branches = 1;  // tokens to propose for each place; more than 1 makes trees
   // The first of the drafted_places() on the device, kMaxProposed for each slot.
-  std::uint32_t first_place = 16;
+  std::uint32_t first_place = 0;
   bool shares_places = false;  // the model that judges reads the same places
 };
 

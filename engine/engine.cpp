@@ -182,7 +182,7 @@ void Engine::run() {
     if (steps_.full() || (!began && !steps_.idle()))
       finish_step();
     else if (!began)
-      sleep();
+      rest();
   }
   while (!steps_.idle()) finish_step();
   requests_.end_all(FinishReason::kCancelled, "the engine was shut down");
@@ -211,6 +211,11 @@ void Engine::resume_constrained() {
 
 void Engine::finish_step() {
   if (const Status status = steps_.finish(); !status.ok()) fail(status.error());
+}
+
+void Engine::rest() {
+  if (const Status status = steps_.rest(); !status.ok()) return fail(status.error());
+  sleep();
 }
 
 void Engine::sleep() {

@@ -140,6 +140,7 @@ class Engine {
   void resume_constrained();
   bool begin_step();
   void finish_step();
+  void rest();
   void sleep();
   void fail(const Error& error);
 

@@ -210,7 +210,7 @@ Status Session::load(std::unique_ptr<ModelFile> file) {
                             : static_cast<uint32_t>(
                                   std::min(options_.swap_bytes / memory_.kv_bytes_per_block,
                                            most_swapped))};
-  if (draft_) runner_options.drafted_places = drafted_places(runner_options.slots);
+  if (draft_ && !ranks_) runner_options.drafted_places = drafted_places(runner_options.slots);
   if (ranks_) {
     HEARTH_ASSIGN(runner_options.limits.divided_rows,
                   ranks_->divided_rows(*device_, plan, runner_options.limits));

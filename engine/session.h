@@ -148,10 +148,10 @@ class Session {
       Error{ErrorKind::kUnsupported, "this model has no vocabulary, so it cannot chat"};
   SamplingOptions default_sampling_;
   MemoryPlan memory_;
-  std::unique_ptr<CompanionModel> draft_;  // null: there is none
   std::unique_ptr<Model> model_;
   std::shared_ptr<const SharedRowsList> shared_rows_;  // that runners of ranks use
   std::unique_ptr<StepRunner> runner_;
+  std::unique_ptr<CompanionModel> draft_;              // null: there is none
   std::unique_ptr<CompanionModel> amateur_;            // null: there is none
   std::unique_ptr<AmateurExecutor> amateur_executor_;  // if there is one
   std::unique_ptr<RankGroup> ranks_;                   // null: there is one device

@@ -57,7 +57,7 @@ void Speculator::settle(RequestId request, std::span<const TokenId> proposed,
 
 Status Speculator::propose(std::span<ActiveRequest* const> requests) {
   if (options_.method == SpeculationMethod::kNone) return {};
-  // A step that was submitted before the drafts ends before the one that verifies them.
+  // The step that was judged may be older than the drafts, which must be read before new ones start.
   HEARTH_TRY(collect());
   drafted_before_seconds_ = draft_seconds_;
   draft_seconds_ = 0;
@@ -114,6 +114,7 @@ void Speculator::propose_length(ActiveRequest& request, uint32_t length) {
 
 Status Speculator::draft() {
   const std::span<DraftJob> jobs = std::span(jobs_).first(job_count_);
+  ++round_;
   drafting_since_ = links_.time.now();
   if (const Status status = links_.drafter->start(jobs); !status.ok())
     return stop_drafting(status.error());
@@ -152,7 +153,9 @@ Status Speculator::read_drafts() {
   const std::span<DraftJob> jobs = std::span(jobs_).first(job_count_);
   if (const Status status = links_.drafter->collect(jobs); !status.ok())
     return stop_drafting(status.error());
-  draft_seconds_ = std::chrono::duration<double>(links_.time.now() - drafting_since_).count();
+  read_round_ = round_;
+  read_at_ = links_.time.now();
+  draft_seconds_ = std::chrono::duration<double>(read_at_ - drafting_since_).count();
   const DraftWork& work = links_.drafter->last_work();
   // A prompt that the draft model has yet to read says nothing about later drafts.
   if (work.levels == 0 || work.first_rows > 4 * jobs.size()) return {};

@@ -44,12 +44,16 @@ class Speculator {
   // may be proposed unread (unread_token.h), so that the step that verifies them is submitted
   // before the draft model's steps are done. An error means that the device is lost.
   Status propose(std::span<ActiveRequest* const> requests);
-  // Whether there are drafts that were proposed unread. Steps that are planned while there are must
-  // not be judged before collect().
-  bool has_unread() const { return unread_; }
+  // The round of drafts that were proposed unread, or 0 if all were read. A step that is planned
+  // meanwhile must not be judged before collect(). Rounds count from 1.
+  std::uint64_t unread_round() const { return unread_ ? round_ : 0; }
   // Waits for those drafts and tells the scheduler their ids. An error means that the device is
   // lost; if only the draft model has failed, the drafts count as wrong.
   Status collect();
+  // When the host had read the drafts of the last round that it has read; the epoch for others.
+  EngineClock::time_point read_at(std::uint64_t round) const {
+    return round == read_round_ ? read_at_ : EngineClock::time_point{};
+  }
   // A step took this long, from the end of the one before it. `ahead`: it was planned before that
   // end.
   void took(const StepRecord& record, double seconds, bool ahead);
@@ -79,7 +83,8 @@ class Speculator {
   std::size_t job_count_ = 0;
   bool ids_needed_ = false;  // by a request of the present round: needs_proposed_ids()
   bool unread_ = false;      // the jobs' drafts were proposed before collect()
-  EngineClock::time_point drafting_since_ = {};
+  std::uint64_t round_ = 0, read_round_ = 0;
+  EngineClock::time_point drafting_since_ = {}, read_at_ = {};
   double draft_seconds_ = 0, drafted_before_seconds_ = 0;  // in the last round and the one before
   double draft_step_seconds_ = 0;                          // per level, on average
 };

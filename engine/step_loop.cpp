@@ -94,8 +94,7 @@ Result<bool> StepLoop::begin() {
     return true;
   }
   step.ahead = in_flight_ > 0;
-  step.behind_drafts = speculator_.has_unread();
-  step.drafts_end = {};
+  step.drafts = speculator_.unread_round();
   step.mask_seconds = std::exchange(mask_seconds_, 0);
   step.load = step_load(plan);
   ++in_flight_;
@@ -155,10 +154,9 @@ Status StepLoop::fail_step(const BatchPlan& plan, bool prepared, const Error& er
 Status StepLoop::finish() {
   StepInFlight& step = steps_[oldest_];
   const EngineClock::time_point waiting = links_.time.now();
-  if (step.behind_drafts) {
+  if (step.drafts != 0 && step.drafts == speculator_.unread_round())
     HEARTH_TRY(speculator_.collect());
-    step.drafts_end = links_.time.now();
-  }
+  step.drafts_end = speculator_.read_at(step.drafts);
   const Result<StepOutcome> outcome = links_.executor.wait(step.ticket);
   const EngineClock::time_point now = links_.time.now();
   oldest_ = (oldest_ + 1) % steps_.size();
@@ -169,6 +167,13 @@ Status StepLoop::finish() {
   masks_.start();
   publish(step, waiting, now);
   return delivered;
+}
+
+Status StepLoop::rest() {
+  if (speculator_.unread_round() == 0) return {};
+  HEARTH_TRY(speculator_.collect());
+  last_left_seconds_ = links_.publisher.seconds_at(links_.time.now());
+  return {};
 }
 
 // Before deliver(), which may end these requests.

@@ -74,6 +74,9 @@ class StepLoop {
   // Waits a little for the masks of constrained requests, commits the tokens that have to follow,
   // and lets the scheduler plan those that are ready. To be called before each begin().
   Status resume_constrained();
+  // Reads drafts that no step will follow at once. To be called when the loop is idle() and no step
+  // begins, so that a pause does not count as the time that drafts took.
+  Status rest();
   // Whether masks are being computed.
   bool constraining() const { return masks_.busy(); }
   // Forgets the steps in flight, whose results will never come.
@@ -86,9 +89,9 @@ class StepLoop {
     std::vector<PooledMember> pooled;
     StepRecord record;
     StepLoad load;
-    bool ahead = false;          // planned while another step was in flight
-    bool behind_drafts = false;  // planned while there were drafts that the host had not read
-    EngineClock::time_point drafts_end = {};  // in a step behind drafts: when it had
+    bool ahead = false;   // planned while another step was in flight
+    uint64_t drafts = 0;  // the round of drafts that the host had yet to read when it was planned
+    EngineClock::time_point drafts_end = {};  // when it had read them
     double mask_seconds = 0;                  // that it waited for masks
   };
 

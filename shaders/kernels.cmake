@@ -104,6 +104,7 @@ hearth_kernel(matrix_ceiling NEEDS coopmat)
 
 # Weights unpacked by themselves, and kernels with emulated fragments, for devices without them.
 hearth_kernel(dequantize TESTS AXES weight=${weight_formats})
+hearth_kernel(noise TESTS)
 hearth_kernel(matmul_direct_emulated TESTS AXES weight=f16,q4_k)
 hearth_kernel(matmul_team_emulated TESTS AXES weight=f16,q4_k)
 hearth_kernel(matmul_wide_emulated TESTS AXES weight=f16,q4_k)

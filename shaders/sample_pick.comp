@@ -1,7 +1,7 @@
 // The second of the two sampling kernels: filters, the draw, and log-probabilities. Runs after
 // sample_scan. engine/sampling/README.md defines what it computes.
 //
-// workgroups = [any number, rows, 1]. If top_k leaves few tokens, the first workgroup of a row lists,
+// workgroups = [up to one per lane and per bin, rows, 1]. If top_k leaves few tokens, the first workgroup of a row lists,
 // sorts and draws from them in shared memory. Otherwise it draws from the whole row, and the first
 // pass over the row is spread over all of the row's workgroups. All sums are integer sums, every order
 // is total and scores do not depend on each other, so the chosen token depends only on the row's logits
@@ -11,7 +11,6 @@
 #extension GL_KHR_shader_subgroup_shuffle : require
 #include "common/kernel.glsl"
 #include "params/sample_pick.h"
-#include "common/random.glsl"
 #include "common/sampling_key.glsl"
 #include "common/sampling_reduce.glsl"
 #include "common/sampling_views.glsl"
@@ -192,7 +191,8 @@ void pick_token(SamplingRow wanted) {
   const bool few = !greedy && wanted.top_k > 0 && wanted.top_k <= kListTokens / 2;
   const uint reported = min(wanted.top_logprobs, kMaxTopLogprobs);
   const uint first = max(reported, few ? wanted.top_k : 0);  // tokens to list
-  // Whether the first pass sums weights over the whole row, and so is spread over the row's workgroups.
+  // Whether the first pass is one over the whole row, for top_p or the draw, and so is spread over the row's
+  // workgroups.
   bool spread = gl_NumWorkGroups.x > 1 && !greedy && first == 0 &&
                     next_goal(kListAll, wanted) > kTopK;
   if (!spread && gl_WorkGroupID.x > 0) return;

@@ -13,7 +13,6 @@
 #extension GL_KHR_shader_subgroup_shuffle : require
 #include "common/kernel.glsl"
 #include "params/sample_stages.h"
-#include "common/random.glsl"
 #include "common/sampling_key.glsl"
 #include "common/sampling_reduce.glsl"
 #include "common/sampling_views.glsl"
@@ -37,10 +36,14 @@ const float kLn2 = 0.69314718;
 const float kLeastTemperature = 1e-5;
 const uint kNoSelection = 0xffffffffu;
 
+bool is_dynamic(SamplingStages stages) {
+  return stages.temperature_low < stages.temperature_high;
+}
+
 // What a stage needs to know of the tokens kept.
 bool needs_weights(uint stage, SamplingStages stages) {
   switch (stage) {
-    case kStageTemperature: return stages.temperature_low < stages.temperature_high;
+    case kStageTemperature: return is_dynamic(stages);
     case kStageTypical:
     case kStageTopA:
     case kStageEpsilon:
@@ -52,11 +55,16 @@ bool needs_weights(uint stage, SamplingStages stages) {
 }
 
 float dynamic_temperature(SamplingStages stages, Measures sums) {
-  if (stages.temperature_low >= stages.temperature_high || sums.count < 2)
-    return stages.temperature_low;
+  if (sums.count < 2) return stages.temperature_low;
   const float share = clamp(entropy(sums) / log(float(sums.count)), 0.0, 1.0);
   const float power = share > 0.0 ? pow(share, stages.temperature_exponent) : 0.0;
   return stages.temperature_low + (stages.temperature_high - stages.temperature_low) * power;
+}
+
+// By what temperature multiplies distances. The host divides, which devices may round differently.
+float temperature_factor(SamplingRow wanted, SamplingStages stages, Measures sums) {
+  if (!is_dynamic(stages)) return wanted.inverse_temperature;
+  return 1.0 / max(dynamic_temperature(stages, sums), kLeastTemperature);
 }
 
 // How far below the first a token may be to stay, for stages that are a threshold.
@@ -181,8 +189,7 @@ Choice choose_from_list(SamplingRow wanted, SamplingStages stages, Row row, Kept
         break;
       }
       case kStageTemperature:
-        scale(kept, row.top_logit,
-              1.0 / max(dynamic_temperature(stages, sums), kLeastTemperature));
+        scale(kept, row.top_logit, temperature_factor(wanted, stages, sums));
         weighed = false;
         break;
       case kStageSmoothing:
@@ -281,8 +288,7 @@ Choice choose(SamplingRow wanted, SamplingStages stages, Row row, uint best_key,
                               mean_distance(sums), kDeviationBits);
         break;
       case kStageTemperature:
-        scale(kept, row.top_logit,
-              1.0 / max(dynamic_temperature(stages, sums), kLeastTemperature));
+        scale(kept, row.top_logit, temperature_factor(wanted, stages, sums));
         break;
       case kStageSmoothing:
         bend(kept, row.top_logit, stages.smoothing_square, stages.smoothing_cube);

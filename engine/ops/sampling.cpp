@@ -62,7 +62,9 @@ SamplingPlan choose_sampling(const DeviceCaps& caps, const SamplingShape& shape)
 
   // A row without top_k is read completely, by several workgroups if rows are few.
   const uint32_t room = is_cpu(caps) ? kCpuGroups : tuning.resident_groups * multiprocessors(caps);
-  const uint32_t shares = std::clamp(room / std::max(1u, shape.rows), 1u, tuning.most_row_groups);
+  // The last of them compares the winners of all, one per lane.
+  const uint32_t most_shares = std::min(tuning.most_row_groups, pick_lanes);
+  const uint32_t shares = std::clamp(room / std::max(1u, shape.rows), 1u, most_shares);
 
   SamplingPlan plan;
   plan.chunk_tokens = scan_lanes * tiles * kSegmentLogits;

@@ -26,7 +26,7 @@ struct StepBuffers {
   std::function<const PagedKv&(uint32_t layer)> cache;
   BufferSlice rope_table, window_rope_table;
   BufferSlice inputs;       // a StepLayout, with the block tables up to the end
-  BufferSlice sampled_ids;  // [slots] u32
+  BufferSlice sampled_ids;  // u32: places of sampled ids, one per slot first
   BufferSlice matmul_scratch;
   BufferSlice matmul_counts;  // zero between uses
   BufferSlice norm_state;

@@ -1,6 +1,7 @@
 // Spreads the first pass over a row over all workgroups in x: each processes a range of segments, and
 // their histograms add up in memory (the tally). The sums are of integers, so the total is what one
-// workgroup alone would have found. Every invocation of the workgroup must call these functions.
+// workgroup alone would have found. In the pass of the draw, each workgroup has a bin for its winner
+// instead. Every invocation of the workgroup must call these functions.
 //
 // Include after sampling_search.glsl.
 #ifndef HEARTH_SAMPLING_TALLY_GLSL

@@ -2,7 +2,7 @@
 #define HEARTH_PARAMS_EMBED_H
 #include "common/interop.h"
 
-// A bit of an id: its other bits are an index into `sampled`, where the previous step wrote the token.
+// A bit of an id: its other bits are an index into `sampled`, where an earlier step wrote the token.
 HEARTH_CONSTANT(kSampledId, 0x80000000u)
 
 HEARTH_PARAMS(Embed)

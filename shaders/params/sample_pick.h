@@ -9,8 +9,8 @@ HEARTH_PARAMS(SamplePick)
   updates_address history;          // [slots, history_capacity] TokenCount
   reads_address chunks;             // [rows, chunks] SamplingChunk
   reads_address segments;           // [rows, segments] u32: the largest key of each
-  updates_address tallies;          // [rows] Tally (common/sampling_tally.glsl), all zero: the histogram of a
-                                    // row summed over its workgroups
+  updates_address tallies;          // [rows] Tally (common/sampling_tally.glsl), all zero: what the workgroups
+                                    // of a row find together
   writes_address ids;               // u32, written at each row's id_index
   writes_address results;           // [rows] SamplingResult
   writes_address top;               // [rows, kMaxTopLogprobs] TokenLogprob

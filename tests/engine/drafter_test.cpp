@@ -94,6 +94,24 @@ TEST_F(DrafterTest, TheLastTwoLevelsAreInFlightUntilTheyAreCollected) {
   EXPECT_EQ(drafter_.last_work().first_rows, 1u);
 }
 
+// Rows with samplers that only sample_stages knows look greedy to other kernels.
+TEST_F(DrafterTest, DraftsAreGreedyOnlyIfTheRequestIs) {
+  std::vector<uint32_t> flags;
+  executor_.on_submit = [&](const StepBatch& batch) { flags.push_back(batch.sampling[0].flags); };
+  const std::vector<TokenId> tokens{1, 2, 3};
+  const auto flags_with = [&](const SamplingOptions& options) {
+    flags.clear();
+    std::vector<DraftJob> jobs{job(7, tokens, 1)};
+    jobs[0].sampling = make_sampling_row(options, {}).value();
+    EXPECT_TRUE(drafter_.start(jobs).ok());
+    EXPECT_TRUE(drafter_.collect(jobs).ok());
+    return flags.at(0);
+  };
+  EXPECT_EQ(flags_with({.temperature = 0}), params::kSamplingActive | params::kSamplingGreedy);
+  EXPECT_EQ(flags_with({.temperature = 0.8f, .top_k = 40}), params::kSamplingActive);
+  EXPECT_EQ(flags_with({.temperature = 0.8f, .typical_p = 0.9f}), params::kSamplingActive);
+}
+
 TEST_F(DrafterTest, AfterAnErrorNothingIsProposed) {
   const std::vector<TokenId> tokens{1, 2, 3};
   executor_.faults.kind = ErrorKind::kOutOfMemory;

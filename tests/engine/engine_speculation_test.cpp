@@ -121,13 +121,69 @@ TEST(EngineSpeculation, AVerifyingStepRunsFromTheEndOfItsDrafts) {
   ASSERT_TRUE(stream.ok());
   read_ids(*stream);
   engine->drain();
-  double least = 1;
+  std::vector<double> seconds;
   StepRecord record;
   for (uint64_t i = 0; engine->records().read(i, record); ++i)
     if (record.members.size() == 1 && record.members[0].proposed > 0)
-      least = std::min(least, record.run_seconds);
-  EXPECT_LT(least, std::chrono::duration<double>(kDraftStep).count());
-  EXPECT_GE(least, 0);
+      seconds.push_back(record.run_seconds);
+  std::ranges::sort(seconds);
+  ASSERT_GT(seconds.size(), 5u);
+  EXPECT_LT(seconds[seconds.size() / 2], std::chrono::duration<double>(kDraftStep).count());
+  EXPECT_GE(seconds[0], 0);
+}
+
+// If some requests draft while others run ahead of the host, drafts begin while an older step is
+// still in flight. The host reads that step first: its tokens do not wait for the drafts.
+TEST(EngineSpeculation, AnOlderStepDoesNotWaitForDrafts) {
+  StandInOptions options = speculating_options(
+      {.max_sequences = 8, .max_step_tokens = 64, .context = 256, .pool_blocks = 200},
+      {SpeculationMethod::kDraft});
+  StandInEngine engine(options);
+  uint64_t drafts_submitted = 0, drafts_read = 0, waited = 0, younger = 0;
+  std::vector<uint64_t> drafts_at_submit;  // by step
+  engine.draft().on_call = [&](char call) { ++(call == 's' ? drafts_submitted : drafts_read); };
+  engine.executor().on_call = [&](char call) {
+    if (call == 's') {
+      drafts_at_submit.push_back(drafts_submitted);
+    } else if (drafts_at_submit.at(waited++) < drafts_submitted) {
+      ++younger;
+      EXPECT_LT(drafts_read, drafts_submitted);
+    }
+  };
+  std::vector<GenerationRequest> requests;
+  for (uint32_t i = 0; i < 24; ++i) {
+    requests.push_back({.prompt = {i % kFewTokens, 1}, .max_tokens = 30 + i});
+    requests.back().prompt.push_back(i / kFewTokens % kFewTokens);
+    requests.back().sampling.seed = i;
+  }
+  auto streams = engine->submit(requests);
+  ASSERT_TRUE(streams.ok());
+  for (size_t i = 0; i < streams->size(); ++i)
+    EXPECT_EQ(read_ids((*streams)[i]), engine.alone(requests[i])) << i;
+  engine.close();
+  EXPECT_GT(younger, 0u) << "it never happened";
+}
+
+// Drafts that are made just before a pause cost no more than others.
+TEST(EngineSpeculation, AutoStillDraftsAfterAPause) {
+  StandInOptions options{
+      .limits = {.max_sequences = 1, .max_step_tokens = 64, .context = 2048, .pool_blocks = 200},
+      .speculation = {.method = SpeculationMethod::kAuto},
+      .draft_blocks = 200};
+  options.limits.max_proposed = 8;
+  StandInEngine engine(options);
+  engine.draft().delay = std::chrono::microseconds(100);
+  engine.executor().delay = std::chrono::microseconds(1000);
+  const Counter& accepted = engine->metrics().accepted_tokens;
+  auto stream = engine->submit({.prompt = testing::made_up_prompt(10, 1), .max_tokens = 1500});
+  ASSERT_TRUE(stream.ok());
+  while (accepted.value() < 100) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  engine->pause();
+  std::this_thread::sleep_for(std::chrono::seconds(1));
+  const uint64_t before = accepted.value();
+  engine->resume();
+  EXPECT_EQ(read_ids(*stream).size(), 1500u);
+  EXPECT_GT(accepted.value(), before + 500);
 }
 
 // Drafts that take longer than the steps they save are not made, and others are.

@@ -18,8 +18,8 @@
 //      temperature: weights exp((l - largest) / temperature) of the rest
 //      Rows with other samplers, or another order: reference_stages.h
 //   7. the draw: the largest (l - largest) / temperature + noise, the lowest id among equals. The
-//      noise of a token is -ln(-ln(1 - b / 2^32)) with 32 bits b of Philox 4x32-10: word id % 4,
-//      for key = seed, counter = (the row's, 0, id / 4, 0)
+//      noise of a token is -ln(-ln(1 - (b + 1/2) / 2^32)) with 32 bits b of Philox 4x32-10: word
+//      id % 4, for key = seed, counter = (the row's, 0, id / 4, 0)
 #pragma once
 
 #include <algorithm>
@@ -48,10 +48,10 @@ inline std::array<uint32_t, 4> reference_philox(std::array<uint32_t, 4> counter,
   return counter;
 }
 
-// With the logarithm of a number that is not rounded to 0 or 1: shaders/common/sampling_noise.glsl.
+// -ln(-ln(1 - (bits + 1/2) / 2^32)), with logarithms of numbers that are exact.
 inline double reference_noise(uint32_t bits) {
   const bool small = bits < 0x4b000000;
-  const double part = std::ldexp(std::max(small ? bits : ~bits, 1u), -32);
+  const double part = std::ldexp(2.0 * (small ? bits : ~bits) + 1, -33);
   return -std::log(small ? -std::log1p(-part) : -std::log(part));
 }
 

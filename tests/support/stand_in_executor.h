@@ -57,9 +57,11 @@ class StandInExecutor final : public StepExecutor {
   std::atomic<uint64_t> unread_drafts{0};  // rows of drafts that the host had not read
   // Called with 's' by submit() and with 'w' by wait(), on the thread that calls them.
   std::function<void(char)> on_call = [](char) {};
+  std::function<void(const StepBatch&)> on_submit = [](const StepBatch&) {};
 
   Result<StepTicket> submit(const StepBatch& batch) override {
     on_call('s');
+    on_submit(batch);
     if (faults.submit.should_fail()) break_down();
     if (broken_) return take_error("the stand-in could not submit");
     check(batch);

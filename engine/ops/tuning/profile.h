@@ -68,8 +68,8 @@ struct IntegerTuning {
   // Pieces of weights that a lane multiplies at a time: for up to `few_rows` rows of x (a larger
   // workgroup: for one), and for more.
   uint32_t few_rows = 0, few_rows_pieces = 0, more_rows_pieces = 0;
-  // One row of x and more outputs of Q4_0 per team than this: twice the pieces, for which there are
-  // registers. 0: never.
+  // One row of x, one piece at a time, and more outputs of Q4_0 per team than this: twice the
+  // pieces, for which there are registers. 0: never.
   uint32_t wide_q4_0_outputs = 0;
 };
 

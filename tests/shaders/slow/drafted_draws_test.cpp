@@ -15,7 +15,7 @@ constexpr uint32_t kRuns = 2;
 
 class DraftedDrawsTest : public SamplingGpuTest {
  protected:
-  // `repeat` copies of a row, each with its own seed or counter.
+  // Copies of a row, each with its own seed or counter.
   static std::vector<ReferenceRow> rows_of(const ReferenceRow& row, uint32_t run) {
     std::vector<ReferenceRow> rows(kRows, row);
     for (uint32_t i = 0; i < kRows; ++i) {
@@ -47,7 +47,7 @@ std::vector<double> shares(const ReferenceSample& sample) {
   return shares;
 }
 
-// Most of the tokens that settings keep, with everything else that a request may ask for.
+// A verification row with everything else that changes logits, and log-probabilities.
 ReferenceRow row_with(const SamplingOptions& options) {
   ReferenceRow row{.options = options};
   row.options.top_logprobs = 2;
