@@ -20,9 +20,8 @@ Result<std::unique_ptr<ModelFile>> open_companion_file(const std::string& name,
                                                        const ModelFile& model) {
   if (!name.empty()) return open_model_file(name);
   if (model.name() != default_model_name())
-    return invalid(
-        fmt::format("{} needs a draft model: name one with the same vocabulary with --draft-model",
-                    model.name()));
+    return invalid(fmt::format("--draft-model must name a smaller model with the vocabulary of {}",
+                               model.name()));
   return ModelFile::from_memory(default_draft_model(), std::string(default_draft_model_name()));
 }
 

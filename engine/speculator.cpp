@@ -57,7 +57,8 @@ void Speculator::settle(RequestId request, std::span<const TokenId> proposed,
 
 Status Speculator::propose(std::span<ActiveRequest* const> requests) {
   if (options_.method == SpeculationMethod::kNone) return {};
-  // The step that was judged may be older than the drafts, which must be read before new ones start.
+  // The step that was judged may be older than the drafts, which must be read before new ones
+  // start.
   HEARTH_TRY(collect());
   drafted_before_seconds_ = draft_seconds_;
   draft_seconds_ = 0;

@@ -12,7 +12,7 @@ std::optional<std::string> vocabulary_difference(const Vocabulary& there, const 
   const size_t both = std::min(there.tokens.size(), here.tokens.size());
   for (size_t i = 0; i < both; ++i)
     if (there.tokens[i].text != here.tokens[i].text)
-      return fmt::format("token {} is {} there and {} here", i, in_quotes(there.tokens[i].text),
+      return fmt::format("its token {} is {}, not {}", i, in_quotes(there.tokens[i].text),
                          in_quotes(here.tokens[i].text));
   if (there.tokens.size() != here.tokens.size())
     return fmt::format("its vocabulary has {} tokens, not {}", there.tokens.size(),

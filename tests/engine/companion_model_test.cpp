@@ -47,7 +47,7 @@ TEST(CompanionModel, TheBuiltInDraftModelIsOnlyForTheBuiltInModel) {
   ASSERT_TRUE(tiny.ok());
   const auto refused = CompanionModel::open(CompanionRole::kDraft, "", **tiny);
   ASSERT_FALSE(refused.ok());
-  EXPECT_NE(refused.error().message.find("needs a draft model"), std::string::npos);
+  EXPECT_NE(refused.error().message.find("--draft-model must name"), std::string::npos);
 }
 
 }  // namespace

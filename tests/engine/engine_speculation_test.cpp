@@ -374,7 +374,7 @@ TEST(EngineSpeculation, ADraftModelMustHaveTheSameVocabulary) {
   EXPECT_FALSE(vocabulary_difference(target, target));
   Vocabulary other = target;
   other.tokens[1].text = "c\n";
-  EXPECT_EQ(vocabulary_difference(other, target), R"(token 1 is 'c\x0a' there and 'b' here)");
+  EXPECT_EQ(vocabulary_difference(other, target), R"(its token 1 is 'c\x0a', not 'b')");
   Vocabulary longer = target;
   longer.tokens.push_back({.text = "d"});
   EXPECT_EQ(vocabulary_difference(longer, target), "its vocabulary has 3 tokens, not 2");

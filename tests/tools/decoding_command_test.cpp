@@ -108,8 +108,10 @@ TEST(DecodingCommand, ContradictionsAreRefusedInOneLine) {
   EXPECT_THAT(decoding_fault({"--beams", "2", "--speculate", "ngram"}), HasSubstr("--speculate"));
   EXPECT_THAT(decoding_fault({"--beams", "17"}), HasSubstr("between 1 and 16"));
   EXPECT_THAT(decoding_fault({"--best", "2"}), HasSubstr("only works with --beams"));
-  EXPECT_THAT(decoding_fault({"--draft-model", "x.gguf"}), HasSubstr("needs --speculate draft"));
-  EXPECT_THAT(decoding_fault({"--draft-max", "4"}), HasSubstr("--draft-max needs --speculate"));
+  EXPECT_THAT(decoding_fault({"--draft-model", "x.gguf"}), HasSubstr("only works with --spec"));
+  EXPECT_THAT(decoding_fault({"--draft-max", "4"}), HasSubstr("only works with --speculate"));
+  EXPECT_THAT(decoding_fault({"--draft-max", "4", "--speculate", "off"}),
+              HasSubstr("--draft-max needs --speculate"));
   EXPECT_THAT(decoding_fault({"--draft-min-p", "0.5", "--speculate", "ngram"}),
               HasSubstr("--draft-min-p needs --speculate draft"));
   EXPECT_THAT(decoding_fault({"--penalty-alpha", "0.6"}), HasSubstr("only works with --top-k"));

@@ -106,8 +106,9 @@ nlohmann::json to_json(const SpeculationTime& time) {
 }
 
 void print_speculation_header() {
-  fmt::print("per step: of one sequence\n{:>6} {:>15} {:>12} {:>9} {:>13} {:>15} {:>10}\n", "batch",
-             "plain tokens/s", "tokens/s", "speed-up", "tokens/step", "proposed/step", "accepted");
+  fmt::print("columns per step count one sequence\n");
+  fmt::print("{:>6} {:>15} {:>12} {:>9} {:>13} {:>15} {:>10}\n", "batch", "plain tokens/s",
+             "tokens/s", "speed-up", "tokens/step", "proposed/step", "accepted");
 }
 
 void print(const SpeculationTime& time) {

@@ -16,6 +16,7 @@ void BeamOptionsGroup::declare(Options& options) {
       options.add("--beams N", &beams_, "Follow the N most likely texts and return the best one")
           .alias("--num-beams")
           .range(1, kMaxBeams)
+          .idle_at(1)
           .advanced();
   // The most likely text is not drawn at random, and steps verify no guesses.
   for (const char* name : {"--temp",

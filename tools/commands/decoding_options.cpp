@@ -34,6 +34,7 @@ void DecodingOptionsGroup::declare(Options& options) {
                             "Contrastive search: of the --top-k most likely tokens, take one that "
                             "is likely and unlike the text so far; A weighs being unlike")
                        .range(0, 1)
+                       .idle_at(0)
                        .needs(options.at("--top-k"))
                        .advanced();
   for (const char* name : kNotWithContrastiveSearch)
@@ -44,6 +45,7 @@ void DecodingOptionsGroup::declare(Options& options) {
                               "likely become less likely; 1 does nothing")
                          .alias("--cfg-scale")
                          .range(0, 100)
+                         .idle_at(1)
                          .excludes(options.at("--amateur"))
                          .excludes(search)
                          .advanced();

@@ -76,18 +76,19 @@ void ModelOptionsGroup::declare_contrast(Options& options) {
 }
 
 void ModelOptionsGroup::declare_speculation(Options& options) {
-  options
-      .add("--speculate METHOD", &speculate_,
-           "Guess tokens and verify several per step, for the same text sooner: ngram, lookahead, "
-           "draft, tree, auto or off")
-      .check([](const std::string& value) {
-        SpeculationOptions read;
-        return read_method(value, read).value_or("");
-      });
+  Option& speculate =
+      options.add("--speculate METHOD", &speculate_,
+                  "Guess tokens and verify several per step, for the same text sooner: ngram, "
+                  "lookahead, draft, tree, auto or off");
+  speculate.check([](const std::string& value) {
+    SpeculationOptions read;
+    return read_method(value, read).value_or("");
+  });
   draft_max_ = &options
                     .add("--draft-max N", &session.speculation.max_proposed,
                          "Maximum tokens to guess per request and step")
                     .range(1, kMaxProposed)
+                    .needs(speculate)
                     .default_text("8 for ngram and draft, 32 for others")
                     .advanced();
   options
@@ -95,6 +96,8 @@ void ModelOptionsGroup::declare_speculation(Options& options) {
            "With --speculate ngram or auto: also guess from the last TOKENS tokens of other "
            "requests' answers (on a server, of those with the same API key); 0 is off")
       .range(0, kMostSharedTokens)
+      .idle_at(0)
+      .needs(speculate)
       .advanced();
   options
       .add("--draft-model MODEL", &session.draft_model,
@@ -102,11 +105,13 @@ void ModelOptionsGroup::declare_speculation(Options& options) {
            "vocabulary")
       .alias("--model-draft")
       .check(check_not_empty)
+      .needs(speculate)
       .advanced();
   draft_min_p_ = &options
                       .add("--draft-min-p P", &session.speculation.draft_min_p,
                            "End a draft before a token whose probability is below P")
                       .range(0, 1)
+                      .needs(speculate)
                       .advanced();
 }
 

@@ -66,6 +66,7 @@ void SamplerOptionsGroup::declare(Options& options) {
       .check([](const std::string& value) {
         return value == "0" || value == "2" ? "" : "must be 0 or 2";
       })
+      .idle_at(0)
       .advanced();
   number("--mirostat-ent T", set.mirostat_tau, "Target surprise in bits (default: 5)", 0, 100);
   number("--mirostat-lr R", set.mirostat_eta, "Mirostat's learning rate (default: 0.1)", 0, 10);

@@ -1,6 +1,7 @@
 #include "tools/options/option.h"
 
 #include <algorithm>
+#include <cstdlib>
 #include <utility>
 
 #include <fmt/format.h>
@@ -82,6 +83,11 @@ Option& Option::excludes(const Option& other) {
   return *this;
 }
 
+Option& Option::idle_at(double value) {
+  idle_at_ = value;
+  return *this;
+}
+
 Option& Option::alias(std::string name) {
   aliases_.push_back(std::move(name));
   return *this;
@@ -124,6 +130,7 @@ std::string Option::unknown_value(const std::string& value) const {
 
 std::optional<std::string> Option::take(const std::string& text) {
   if (count_ > 0 && !is_list(target_)) return "given twice";
+  idle_ = idle_at_ && std::strtod(text.c_str(), nullptr) == *idle_at_;
   // The first value of a list replaces its default.
   if (count_++ == 0) clear_list(target_);
   std::string_view left = text;
@@ -149,11 +156,11 @@ void Option::take_flag(std::string_view name) {
 }
 
 std::optional<std::string> Option::conflict() const {
-  if (!given()) return std::nullopt;
+  if (!acts()) return std::nullopt;
   for (const Option* other : needs_)
     if (!other->given()) return fmt::format("only works with {}", other->name());
   for (const Option* other : excludes_)
-    if (other->given()) return fmt::format("cannot be combined with {}", other->name());
+    if (other->acts()) return fmt::format("cannot be combined with {}", other->name());
   return std::nullopt;
 }
 

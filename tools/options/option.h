@@ -29,6 +29,8 @@ class Option {
   Option& separator(char split);  // "1,8,64" is three values; REQUIRES: a vector
   Option& needs(const Option& other);
   Option& excludes(const Option& other);
+  // With this value the option does nothing, so it needs no other and contradicts none.
+  Option& idle_at(double value);
   // Another name that is accepted, but that help does not show.
   Option& alias(std::string name);
   // Left out of --help; --help-all shows it.
@@ -56,6 +58,8 @@ class Option {
   void take_flag(std::string_view name);
   // The message for a value that is not one of values_.
   std::string unknown_value(const std::string& value) const;
+  // Whether it was given a value that does something.
+  bool acts() const { return given() && !idle_; }
   // Why it cannot be used together with the other options given, if so.
   std::optional<std::string> conflict() const;
 
@@ -67,10 +71,11 @@ class Option {
   std::string help_, default_text_, group_;
   std::vector<std::string> values_;  // the only ones allowed; empty: any
   std::optional<OptionRange> range_;
+  std::optional<double> idle_at_;
   Check check_;
   std::vector<const Option*> needs_, excludes_;
   char separator_ = '\0';
-  bool required_ = false, bytes_ = false, advanced_ = false;
+  bool required_ = false, bytes_ = false, advanced_ = false, idle_ = false;
   size_t count_ = 0;
 };
 

@@ -309,18 +309,26 @@ TEST(Combinations, AreChecked) {
         {{"--a", "--needs-a"}, ""},
         {{"--needs-a", "--b"}, "--needs-a: only works with --a"},
         {{"--a", "--not-a"}, "--not-a: cannot be combined with --a"},
+        {{"--a", "--scale", "2"}, "--scale: cannot be combined with --a"},
+        {{"--a", "--scale", "1.0"}, ""},
+        {{"--b", "--scale", "1", "--not-scale"}, ""},
+        {{"--b", "--scale", "0", "--not-scale"}, "--not-scale: cannot be combined with --scale"},
         {{}, "give one of --a, --b"},
         {{"--a", "--b"}, "give only one of --a, --b"},
         {{"--b", "--word", "blue"}, "--word: unknown value 'blue'; use red or green"},
         {{"--b", "--word", "gren"}, "--word: unknown value 'gren'; did you mean green?"},
         {{"--b", "--checked", "x"}, "--checked: x is bad"}}) {
-    bool a = false, b = false, needs = false, excludes = false;
+    bool a = false, b = false, needs = false, excludes = false, not_scale = false;
+    double scale = 1;
     std::string word, checked;
     Options options("hearth mix");
     const Option& first = options.add("--a", &a, "A");
     const Option& second = options.add("--b", &b, "B");
     options.add("--needs-a", &needs, "Needs").needs(first);
     options.add("--not-a", &excludes, "Excludes").excludes(first);
+    const Option& scaling =
+        options.add("--scale X", &scale, "1 does nothing").excludes(first).idle_at(1);
+    options.add("--not-scale", &not_scale, "Excludes").excludes(scaling);
     options.add("--word WORD", &word, "Word").one_of({"red", "green"});
     options.add("--checked X", &checked, "Checked").check([](const std::string& text) {
       return text + " is bad";
