@@ -1,11 +1,11 @@
 // The second of the two sampling kernels: filters, the draw, and log-probabilities. Runs after
 // sample_scan. engine/sampling/README.md defines what it computes.
 //
-// workgroups = [up to one per lane and per bin, rows, 1]. If top_k leaves few tokens, the first workgroup of a row lists,
-// sorts and draws from them in shared memory. Otherwise it draws from the whole row, and the first
-// pass over the row is spread over all of the row's workgroups. All sums are integer sums, every order
-// is total and scores do not depend on each other, so the chosen token depends only on the row's logits
-// and parameters, not on the number of rows, workgroups, lanes or subgroups.
+// workgroups = [up to one per lane and per bin, rows, 1]. If top_k leaves few tokens, the first
+// workgroup of a row lists, sorts and draws from them in shared memory. Otherwise it draws from the whole
+// row, and the first pass over the row is spread over all of the row's workgroups. All sums are integer
+// sums, every order is total and scores do not depend on each other, so the chosen token depends only on
+// the row's logits and parameters, not on the number of rows, workgroups, lanes or subgroups.
 #version 460
 #extension GL_GOOGLE_include_directive : require
 #extension GL_KHR_shader_subgroup_shuffle : require
@@ -134,7 +134,8 @@ Drawing draw_from_row(Row row, SamplingRow wanted, Cut cut) {
   return drawing;
 }
 
-// The winner of all of a row's workgroups, of which only the last one gets it, and false elsewhere.
+// Compares what all workgroups of a row have found. Returns true in the last one, which gets the winner
+// and the number of tokens kept; the others are done.
 bool merge_drawings(Tally tally, inout Drawing drawing, out uint id) {
   const uint own = score_key(drawing.race), best = workgroup_max(own);
   id = workgroup_min(own == best ? drawing.race.id : 0xffffffffu);
