@@ -4,6 +4,8 @@
 #include "engine/model/activations.h"
 #include "engine/model/step_inputs.h"
 #include "engine/ops/attention.h"
+#include "engine/ops/matmul.h"
+#include "engine/ops/sampling.h"
 #include "tests/support/fake_devices.h"
 
 namespace hearth::testing {
