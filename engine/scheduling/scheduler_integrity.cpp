@@ -35,7 +35,7 @@ std::optional<std::string> check_ledger(const Sequence& sequence) {
   if (!sequence.parents().empty() && sequence.parents().size() != sequence.proposed())
     return "has proposals without a place in their tree";
   if (std::ranges::any_of(sequence.tokens().first(sequence.known()), is_unread))
-    return "has committed a token that the host has not read";
+    return "has a committed token whose id the host has not read";
   // Hashes cover known committed tokens only, and nothing else enters the prefix cache.
   if (sequence.hashes().size() != sequence.known() / kTokensPerBlock)
     return "has not hashed its tokens, or those that are not final";

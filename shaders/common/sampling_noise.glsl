@@ -1,5 +1,5 @@
-// The noise of a token: random, from a Gumbel distribution, and a pure function of the row's seed, its
-// counter and the token. The token whose logit / temperature + noise is the largest is a draw from the
+// The noise of a token is a random number with a Gumbel distribution. It depends only on the row's seed,
+// the row's counter and the token. The token whose logit / temperature + noise is the largest is a draw from the
 // softmax (the Gumbel-max trick). The noise does not depend on logits, so two models with the same seed
 // and counter draw the same token nearly as often as their distributions allow.
 //

@@ -39,7 +39,7 @@ void sort_range(inout Range range) {
     }
   }
   range = Range(0, count);
-  // A bitonic sort, for which the range is filled up with what comes last.
+  // A bitonic sort needs a power of two, so the range is padded with entries that sort last.
   const uint size = 1u << bits_of(count - 1);
   for (uint i = count + lane; i < size; i += lanes) {
     list_keys[i] = 0;

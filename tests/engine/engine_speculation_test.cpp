@@ -81,13 +81,18 @@ TEST(EngineSpeculation, GeneratesWhatPlainDecodingDoesInFewerSteps) {
 
 // The device is never idle between the drafts and the step that verifies them: the draft model's
 // last two steps are in flight when that step is submitted.
-TEST(EngineSpeculation, VerifyingStepsAreSubmittedBeforeTheDraftsAreRead) {
+// One request at a time, for which a draft model that is always right drafts four tokens.
+StandInOptions four_drafts() {
   StandInOptions options{
       .limits = {.max_sequences = 1, .max_step_tokens = 64, .context = 256, .pool_blocks = 100},
       .speculation = {.method = SpeculationMethod::kDraft, .max_proposed = 4},
       .draft_blocks = 100};
   options.limits.max_proposed = 4;
-  StandInEngine engine(options);
+  return options;
+}
+
+TEST(EngineSpeculation, VerifyingStepsAreSubmittedBeforeTheDraftsAreRead) {
+  StandInEngine engine(four_drafts());
   int drafting = 0;  // steps of the draft model in flight
   std::vector<int> drafting_at_submit;
   engine.draft().on_call = [&](char call) { drafting += call == 's' ? 1 : -1; };
@@ -110,12 +115,7 @@ TEST(EngineSpeculation, VerifyingStepsAreSubmittedBeforeTheDraftsAreRead) {
 // What drafts cost is not charged to the step that verifies them, although it was submitted first.
 TEST(EngineSpeculation, AVerifyingStepRunsFromTheEndOfItsDrafts) {
   constexpr std::chrono::milliseconds kDraftStep{4};
-  StandInOptions options{
-      .limits = {.max_sequences = 1, .max_step_tokens = 64, .context = 256, .pool_blocks = 100},
-      .speculation = {.method = SpeculationMethod::kDraft, .max_proposed = 4},
-      .draft_blocks = 100};
-  options.limits.max_proposed = 4;
-  StandInEngine engine(options);
+  StandInEngine engine(four_drafts());
   engine.draft().delay = kDraftStep;
   auto stream = engine->submit({.prompt = testing::made_up_prompt(10, 1), .max_tokens = 60});
   ASSERT_TRUE(stream.ok());

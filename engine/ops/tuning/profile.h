@@ -89,8 +89,8 @@ struct ExpertsTuning {
   uint32_t few_subgroups = 0;  // of experts_few, per multiprocessor
   // Rounds of experts_one_row that are in flight, in its products with and without gates.
   uint32_t gate_rounds = 0, sum_rounds = 0;
-  // The first product's workgroups choose the experts themselves if a multiprocessor has at most
-  // this many of them; more would be a second wave that chooses again.
+  // The first product's workgroups choose the experts themselves if there are at most this many
+  // workgroups per multiprocessor. More would run in a second wave, which would choose again.
   uint32_t most_routing_groups = 0;
   // experts_integer: the most waves of workgroups, and the share of a device that they should fill.
   uint32_t most_waves = 0, full_percent = 0;
@@ -116,10 +116,10 @@ struct AttentionRowsTuning {
   uint32_t loads = 0, many_subgroups_loads = 0, quantized_loads = 0;
   // Elements of the queries that a lane holds, beside as many of the result.
   uint32_t query_elements = 0;
-  uint32_t most_scores = 0;  // of a row and a key each, that it holds
+  uint32_t most_scores = 0;  // that a lane holds; a score belongs to one row and one key
   uint32_t most_run = 0;     // keys that it loads together
   bool loads_ahead = false;  // whether it has registers to load the next ones meanwhile
-  uint32_t waves = 0;        // of workgroups, into which a step is divided if splits stay long
+  uint32_t waves = 0;        // of workgroups per step, if splits stay long enough
 };
 
 // A workgroup of attention_lanes.
@@ -158,7 +158,7 @@ struct ActivationTuning {
 struct SamplingTuning {
   uint32_t few_rows = 0;         // up to which the scan uses more lanes with less work each
   uint32_t resident_groups = 0;  // of the pick, per multiprocessor
-  uint32_t most_row_groups = 0;  // workgroups that share a row
+  uint32_t most_row_groups = 0;  // most workgroups per row
 };
 
 struct TuningProfile {
