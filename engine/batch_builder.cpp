@@ -7,6 +7,7 @@
 #include <span>
 #include <utility>
 
+#include "engine/decoding/acceptance.h"
 #include "engine/sampling/sampler.h"
 #include "engine/scheduling/unread_token.h"
 
@@ -22,7 +23,7 @@ void sample_after(StepBatch& batch, uint32_t row, params::SamplingRow how) {
 
 }  // namespace
 
-BatchBuilder::BatchBuilder(const SchedulerLimits& limits) {
+BatchBuilder::BatchBuilder(const SchedulerLimits& limits, bool in_place) : in_place_(in_place) {
   batch_.reserve(limits.max_step_tokens, limits.max_sequences, reserved_block_ids(limits));
 }
 
@@ -102,20 +103,28 @@ void BatchBuilder::add_pooled_rows(const BatchMember& member, PoolingState& pool
   if (tokens.count == 0) return;
   const uint32_t row = batch_.sequences.back().first_row + tokens.first - member.first_position;
   const auto first = static_cast<uint32_t>(batch_.pools.size());
-  pooled_.push_back({.request = member.request,
-                     .first_range = first,
-                     .ranges = batch_.pool(row, tokens.count)});
+  pooled_.push_back(
+      {.request = member.request, .first_range = first, .ranges = batch_.pool(row, tokens.count)});
 }
 
 // Samples after the newest committed token of the member that was added last, and after each of its
-// proposed tokens. What the host judges leaves nothing behind on the device.
+// proposed tokens, and asks which of these the tokens accept. What the host takes from there leaves
+// nothing behind on the device.
 void BatchBuilder::add_sampled_rows(const BatchPlan& plan, const BatchMember& member,
                                     const ActiveRequest& request) {
   const auto rows = static_cast<uint32_t>(batch_.ids.size());
   const uint32_t first_proposal = rows - member.proposed;
   const uint32_t position = member.first_position + member.tokens - member.proposed;
+  const auto proposed = std::span<const TokenId>(batch_.ids).subspan(first_proposal);
+  std::span<const uint32_t> parents;
+  if (member.tree)
+    parents = std::span<const uint32_t>(plan.parents).subspan(member.first_parent, member.proposed);
+  const uint32_t proposals = batch_.add_proposals(proposed);
+  std::array<uint32_t, 1 + kMaxProposed> followers{};
+  find_followers(member.proposed, parents, in_place_,
+                 std::span(followers).first(1 + member.proposed));
   params::SamplingRow newest = request.sampling_row(member.slot, position);
-  if (member.awaits_host) verify_only(newest, first_proposal, 0);
+  if (member.awaits_host) verify_only(newest, {.proposals = proposals, .followers = followers[0]});
   const Constraint* const constraint = request.constraint().get();
   if (constraint != nullptr) use_mask(newest, batch_.add_mask(constraint->mask(0)));
   request.samplers().add_to(newest,
@@ -126,17 +135,17 @@ void BatchBuilder::add_sampled_rows(const BatchPlan& plan, const BatchMember& me
 
   std::array<uint32_t, kMaxProposed> paths{};  // the proposals on each one's path, as bits
   for (uint32_t i = 0; i < member.proposed; ++i) {
-    const uint32_t parent =
-        member.tree ? plan.parents[member.first_parent + i] : (i == 0 ? kNoParent : i - 1);
+    const uint32_t before = i == 0 ? kNoParent : i - 1;
+    const uint32_t parent = member.tree ? parents[i] : before;
     paths[i] = (parent == kNoParent ? 0 : paths[parent]) | 1u << i;
     params::SamplingRow row = request.sampling_row(
         member.slot, position + static_cast<uint32_t>(std::popcount(paths[i])));
-    verify_only(row, first_proposal, paths[i]);
+    verify_only(row, {.proposals = proposals, .path = paths[i], .followers = followers[1 + i]});
     if (constraint != nullptr) use_mask(row, batch_.add_mask(constraint->mask(1 + i)));
     std::array<uint32_t, kMaxProposed> path{};
     uint32_t length = 0;
     for (uint32_t k = 0; k <= i; ++k)
-      if ((paths[i] >> k & 1) != 0) path[length++] = batch_.ids[first_proposal + k];
+      if ((paths[i] >> k & 1) != 0) path[length++] = proposed[k];
     assert(!request.needs_proposed_ids() ||
            std::ranges::none_of(std::span(path).first(length), is_unread));
     request.samplers().add_to(row, {.path = std::span(path).first(length)}, batch_.words);
@@ -168,18 +177,19 @@ void BatchBuilder::add_candidate_rows(const BatchMember& member, const ActiveReq
   const auto rows = static_cast<uint32_t>(batch_.ids.size());
   const uint32_t first_candidate = rows - member.proposed;
   const uint32_t tokens = member.first_position + member.tokens - member.proposed;
-  const auto sample = [&](uint32_t row, uint32_t position, uint32_t path_mask,
-                          std::span<const TokenId> path) {
+  const auto candidates = std::span<const TokenId>(batch_.ids).subspan(first_candidate);
+  const uint32_t proposals = batch_.add_proposals(candidates);
+  const auto sample = [&](uint32_t row, uint32_t position, uint32_t path,
+                          std::span<const TokenId> path_tokens) {
     params::SamplingRow how = request.sampling_row(member.slot, position);
-    verify_only(how, first_candidate, path_mask);
-    request.samplers().add_to(how, {.path = path}, batch_.words);
+    verify_only(how, {.proposals = proposals, .path = path});
+    request.samplers().add_to(how, {.path = path_tokens}, batch_.words);
     return batch_.sample(row, how);
   };
   if (member.proposed == 0) sample(rows - 1, tokens, 0, {});
   for (uint32_t i = 0; i < member.proposed; ++i) {
     const uint32_t row = first_candidate + i;
-    const TokenId candidate = batch_.ids[row];
-    const uint32_t logit_row = sample(row, tokens + 1, 1u << i, std::span(&candidate, 1));
+    const uint32_t logit_row = sample(row, tokens + 1, 1u << i, candidates.subspan(i, 1));
     if (request.hidden_fault().empty())
       batch_.compared.push_back({.logit_row = logit_row, .slot = member.slot, .tokens = tokens});
   }

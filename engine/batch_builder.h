@@ -35,8 +35,8 @@ struct PooledMember {
 
 class BatchBuilder {
  public:
-  // Reserves room for steps within these limits.
-  explicit BatchBuilder(const SchedulerLimits& limits);
+  // Reserves room for steps within these limits. `in_place`: see find_followers().
+  BatchBuilder(const SchedulerLimits& limits, bool in_place);
 
   // Overwrites `sampled` with the members that sample, in the order of their logit rows. Valid
   // until the next call. REQUIRES: every member of the plan is in the table.
@@ -58,6 +58,7 @@ class BatchBuilder {
   void add_padding(const BatchPlan& plan);
   params::StepSequence widest_sequence(uint32_t width) const;
 
+  const bool in_place_;
   StepBatch batch_;
   std::vector<BlockId> table_;  // scratch space of add_candidates()
   std::vector<PooledMember> pooled_;

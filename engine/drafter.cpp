@@ -173,7 +173,7 @@ void Drafter::sample_last_row(const DraftJob& job, uint32_t slot, uint32_t level
   row.bias_offset = slot * StepExecutor::kMaxBiases;
   row.bias_count = 0;
   row.history_slot = params::kNoHistory;
-  row.path_mask = 0;
+  row.path = row.followers = 0;
   row.top_logprobs = options_.branches > 1 ? options_.branches : 0;
   batch_.sample(batch_.rows() - 1, row);
 }

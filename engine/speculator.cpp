@@ -45,10 +45,12 @@ bool Speculator::holds_back(std::span<const SampledMember> members) const {
 }
 
 void Speculator::settle(RequestId request, std::span<const TokenId> proposed,
-                        std::span<TokenId> sampled) {
+                        std::span<TokenId> sampled, std::span<uint32_t> accepted) {
   if (options_.method != SpeculationMethod::kSynthetic) return;
-  for (size_t i = 0; i < proposed.size(); ++i) {
-    if (draw(request * 0x10001 + draws_++) < options_.synthetic_rate)
+  for (uint32_t i = 0; i < proposed.size(); ++i) {
+    const bool accepts = draw(request * 0x10001 + draws_++) < options_.synthetic_rate;
+    accepted[i] = accepts ? i : kNoParent;
+    if (accepts)
       sampled[i] = proposed[i];
     else if (sampled[i] == proposed[i])
       sampled[i] = proposed[i] == 0 ? 1 : proposed[i] - 1;

@@ -37,9 +37,10 @@ class Speculator {
   // Whether the next step should only be planned after a step with these members is judged, and all
   // steps before it.
   bool holds_back(std::span<const SampledMember> members) const;
-  // With synthetic acceptance, replaces what the model sampled, so that each proposal is accepted
-  // with the given probability. `sampled` has one more token than `proposed`.
-  void settle(RequestId request, std::span<const TokenId> proposed, std::span<TokenId> sampled);
+  // With synthetic acceptance, replaces what the model sampled and accepted, by row, so that each
+  // proposal of a chain is accepted with the given probability.
+  void settle(RequestId request, std::span<const TokenId> proposed, std::span<TokenId> sampled,
+              std::span<std::uint32_t> accepted);
   // A step with these requests is judged and delivered: proposes tokens for their next one. Drafts
   // may be proposed unread (unread_token.h), so that the step that verifies them is submitted
   // before the draft model's steps are done. An error means that the device is lost.

@@ -54,7 +54,7 @@ void record_accepted(StepRecord& record, const SampledMember& member, uint32_t a
 StepLoop::StepLoop(const Links& links, bool check_integrity)
     : links_(links),
       check_integrity_(check_integrity),
-      batches_(links.scheduler.limits()),
+      batches_(links.scheduler.limits(), links.speculation.in_place),
       speculator_({.scheduler = links.scheduler, .time = links.time, .drafter = links.drafter},
                   links.speculation) {
   const size_t sequences = links.scheduler.limits().max_sequences;

@@ -151,7 +151,7 @@ class StepLoop {
   double last_left_seconds_ = 0;   // when finish() last returned, in the records' seconds
   double last_run_seconds_ = 0;    // of the last step that is done
   std::vector<RequestId> failed_;  // scratch space of fail_step()
-  std::vector<uint32_t> sampled_;  // scratch space of judge()
+  std::vector<uint32_t> sampled_, accepted_;  // by row; scratch space of judge()
   Judgement judgement_;
   uint32_t accepted_candidates_ = 0;  // by the last take_candidates()
   bool keeps_hidden_ = false;         // for some request, now or earlier

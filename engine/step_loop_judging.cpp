@@ -1,12 +1,13 @@
 // Judging in the step loop: what the host makes of a step before the request's next one is planned.
-// It accepts the proposals that the model sampled, and takes back the tokens of a banned string.
+// It commits the proposals that the device has accepted, and takes back the tokens of a banned
+// string.
 #include <span>
 
 #include "engine/step_loop.h"
 
 namespace hearth {
 
-// Commits the proposals that match what the model sampled, and the token after them.
+// Commits the accepted proposals, and the token after them.
 bool StepLoop::judge(ActiveRequest& request, const SampledMember& member,
                      const StepOutcome& outcome, EngineClock::time_point now) {
   const RequestId id = request.id();
@@ -18,12 +19,15 @@ bool StepLoop::judge(ActiveRequest& request, const SampledMember& member,
   const TokenLedger& ledger = *links_.scheduler.ledger(id);
   const uint32_t committed = ledger.committed();
   sampled_.clear();
-  for (uint32_t i = 0; i <= member.proposed; ++i)
+  accepted_.clear();
+  for (uint32_t i = 0; i <= member.proposed; ++i) {
     sampled_.push_back(outcome.sampled[member.first_row + i].id);
-  const std::span<const TokenId> proposed = ledger.tokens().subspan(committed);
+    accepted_.push_back(outcome.sampled[member.first_row + i].accepted);
+  }
   // A grammar allows only what was sampled.
-  if (request.constraint() == nullptr) speculator_.settle(id, proposed, sampled_);
-  judge_proposals(proposed, ledger.parents(), sampled_, judgement_, links_.speculation.in_place);
+  if (request.constraint() == nullptr)
+    speculator_.settle(id, ledger.tokens().subspan(committed), sampled_, accepted_);
+  follow_accepted(accepted_, judgement_);
   const auto accepted = static_cast<uint32_t>(judgement_.path.size());
   if (member.proposed > 0) links_.publisher.judged(member.proposed, accepted);
   request.count_judged(member.proposed, accepted);
@@ -32,6 +36,8 @@ bool StepLoop::judge(ActiveRequest& request, const SampledMember& member,
     speculation->judged(member.proposed, accepted, sampled_);
   }
   if (ledger.parents().empty()) {
+    // A draft that could not be read is accepted as any other: it is what was sampled before it.
+    links_.scheduler.learn_proposals(id, std::span(sampled_).first(accepted));
     links_.scheduler.commit(id, accepted);
     links_.scheduler.truncate(id, committed + accepted);
   } else {

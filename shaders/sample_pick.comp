@@ -150,6 +150,7 @@ bool merge_drawings(Tally tally, inout Drawing drawing, out uint id) {
   return true;
 }
 
+#include "common/sampling_accept.glsl"
 #include "common/sampling_append.glsl"
 
 // The goals of the passes over a row, in their order.
@@ -302,7 +303,8 @@ void pick_token(SamplingRow wanted) {
     if (wanted.id_index != kNoSlot) U32(params.ids).at[wanted.id_index] = pick.id;
     SamplingResult result = no_choice(summary);
     if (any)
-      result = SamplingResult(pick.id, logprob_of(row, summary.log_sum, pick.key), pick.kept);
+      result = SamplingResult(pick.id, logprob_of(row, summary.log_sum, pick.key), pick.kept,
+                              accepted_proposal(wanted, pick.id));
     SamplingResults(params.results).at[row_index] = result;
   }
   if ((wanted.flags & kSamplingAppend) != 0 && wanted.history_slot != kNoHistory)

@@ -34,6 +34,7 @@ const uint kLaneQuads = kSegmentQuads / kSegmentLanes;
 const bool kInRegisters = kLaneSegments == 1;  // keys stay in registers; otherwise logits are read twice
 
 #include "common/sampling_adjust.glsl"
+#include "common/sampling_accept.glsl"
 
 struct Best {
   uint key, id;
@@ -87,10 +88,13 @@ void pick_greedy(SamplingRow row, uint row_index, uint64_t chunks) {
   const RowSummary summary = summarize(chunks, gl_NumWorkGroups.x);
   if (!subgroupElect()) return;
   SamplingResult result = no_choice(summary);
-  if (has_choice(summary)) result = SamplingResult(summary.best_id, 0.0 - summary.log_sum, 1);
+  if (has_choice(summary))
+    result = SamplingResult(summary.best_id, 0.0 - summary.log_sum, 1,
+                            accepted_proposal(row, summary.best_id));
   if (has_choice(summary) && (row.flags & kSamplingGiven) != 0) {
     const float logit = F32(params.logits + uint64_t(row_index) * params.vocab * 4).at[row.given];
-    result = SamplingResult(row.given, (logit - key_logit(summary.best_key)) - summary.log_sum, 1);
+    result = SamplingResult(row.given, (logit - key_logit(summary.best_key)) - summary.log_sum, 1,
+                            kNoProposal);
   }
   if (row.id_index != kNoSlot) U32(params.ids).at[row.id_index] = result.id;
   SamplingResults(params.results).at[row_index] = result;

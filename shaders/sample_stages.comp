@@ -25,6 +25,7 @@
 #include "common/stages_warp.glsl"
 #include "common/stages_tokens.glsl"
 #include "common/stages_list.glsl"
+#include "common/sampling_accept.glsl"
 #include "common/sampling_append.glsl"
 #include "common/chain_state.glsl"
 
@@ -387,7 +388,7 @@ void run_stages(SamplingRow wanted) {
     if (wanted.id_index != kNoSlot) U32(params.ids).at[wanted.id_index] = choice.id;
     const float logprob = logprob_of(choice.key, row.top_logit, summary.log_sum);
     SamplingResults(params.results).at[row_index] =
-        SamplingResult(choice.id, logprob, choice.count);
+        SamplingResult(choice.id, logprob, choice.count, accepted_proposal(wanted, choice.id));
     const float new_mu = mu - stages.mirostat_eta * (choice.surprise - stages.mirostat_tau);
     F32(params.mirostat_rows).at[row_index] = new_mu;
     if (stages.mirostat_write_slot != kNoSlot)

@@ -72,7 +72,7 @@ struct StepBatch {
   // them. No row, position or logit row is listed twice, and no position that is copied is written.
   std::vector<KeptRows> kept;
   std::vector<ComparedRow> compared;
-  // What commits and sampling rows refer to: tokens and masks.
+  // What commits and sampling rows refer to: tokens, proposals and masks.
   std::vector<uint32_t> words;
   uint32_t padding_rows = 0;  // computed in addition to the rows of the sequences
   // For layers that do not begin with the model's first (engine/ranks): the hidden rows, [rows,
@@ -137,6 +137,15 @@ struct StepBatch {
                        .first = static_cast<uint32_t>(words.size()),
                        .count = static_cast<uint32_t>(std::size(tokens))});
     words.insert(words.end(), std::begin(tokens), std::end(tokens));
+  }
+
+  // Adds the ids that are proposed to a request, unread ones included. Returns their place for
+  // verify_only().
+  template <class Ids>
+  uint32_t add_proposals(const Ids& tokens) {
+    const auto place = static_cast<uint32_t>(words.size());
+    words.insert(words.end(), std::begin(tokens), std::end(tokens));
+    return place;
   }
 
   // Adds up the hidden states of these rows. Returns the number of sums, the first of which is

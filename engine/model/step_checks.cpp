@@ -1,6 +1,7 @@
 // What a batch must satisfy before a StepRunner runs it.
 #include <algorithm>
 #include <bit>
+#include <span>
 
 #include <fmt/format.h>
 
@@ -10,6 +11,17 @@
 
 namespace hearth {
 namespace {
+
+// Whether the row's proposals are in the words, and the unread ones in a place on the device.
+bool refers_to_proposals(const params::SamplingRow& row, const std::vector<uint32_t>& words,
+                         uint64_t places) {
+  const auto count = static_cast<uint32_t>(std::bit_width(row.path | row.followers));
+  if (count == 0) return true;
+  if (uint64_t{row.proposals} + count > words.size()) return false;
+  return std::ranges::none_of(std::span(words).subspan(row.proposals, count), [&](TokenId id) {
+    return is_unread(id) && place_of_unread(id) >= places;
+  });
+}
 
 // Whether the row's DRY penalties and stages are in the words.
 bool refers_to_words(const params::SamplingRow& row, const std::vector<uint32_t>& words) {
@@ -85,11 +97,11 @@ Status StepRunner::check_extras(const StepBatch& batch) const {
   for (const ComparedRow& row : batch.compared)
     if (row.logit_row >= batch.logit_rows.size() || !has_room(row.slot, row.tokens))
       return wrong("hidden states to be compared do not exist");
+  const uint64_t places = sampled_ids().bytes() / sizeof(uint32_t);
   const uint64_t mask_words = divide_up(model_.config().vocabulary, 32);
   for (const params::SamplingRow& row : batch.sampling) {
-    if (row.path_mask != 0 &&
-        uint64_t{row.path_row} + std::bit_width(row.path_mask) > batch.ids.size())
-      return wrong("path refers to rows that do not exist");
+    if (!refers_to_proposals(row, batch.words, places))
+      return wrong("sampling row refers to proposals that do not exist");
     if ((row.flags & params::kSamplingMask) != 0 && row.mask + mask_words > batch.words.size())
       return wrong("sampling row refers to a mask that does not exist");
     if ((row.flags & params::kSamplingGiven) != 0 && row.given >= model_.config().vocabulary)

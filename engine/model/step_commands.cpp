@@ -162,7 +162,6 @@ Status StepRunner::record_sampling(const Recording& recording) const {
                                   .ids = sampled_ids().all(),
                                   .results = sampled_[copy].results.all(),
                                   .top = sampled_[copy].top.all(),
-                                  .step_ids = inputs.slice(layout.ids, bucket.rows * 4),
                                   .words = inputs_.words(copy),
                                   .mirostat = mirostat_.all(),
                                   .mirostat_rows = sampled_[copy].mirostat.all(),

@@ -53,7 +53,8 @@ uint64_t step_word_bytes(const ModelConfig& config, const StepLimits& limits) {
   const uint64_t commits = uint64_t{limits.rows} + limits.sequences;
   const uint64_t row_words = sizeof(params::SamplingStages) / sizeof(uint32_t) + 1 +
                              2 * uint64_t{StepExecutor::kMaxDryTokens};
-  return (commits + limits.masks * mask_words + limits.logit_rows * row_words) * sizeof(uint32_t);
+  return (commits + limits.rows + limits.masks * mask_words + limits.logit_rows * row_words) *
+         sizeof(uint32_t);
 }
 
 uint64_t step_input_bytes(const DeviceCaps& caps, const ModelConfig& config,

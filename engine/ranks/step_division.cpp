@@ -37,7 +37,7 @@ bool is_plain_step(const StepBatch& batch) {
     return false;
   if (!std::ranges::is_sorted(batch.logit_rows)) return false;
   return std::ranges::none_of(batch.sampling, [](const params::SamplingRow& row) {
-    return row.path_mask != 0 || (row.flags & params::kSamplingMix) != 0;
+    return (row.flags & params::kSamplingMix) != 0;
   });
 }
 

@@ -45,15 +45,9 @@ Status check(const SamplingPlan& plan, const Sampling& op) {
         fmt::format("a buffer for sampling {} rows of {} is too small", shape.rows, shape.vocab)};
   if (shape.stages && (op.mirostat.buffer == nullptr || op.mirostat_rows.bytes < rows * 4))
     return Error{ErrorKind::kInvalid, "sampling with stages needs buffers for mirostat"};
-  if ((shape.extras || shape.stages) &&
-      (op.step_ids.bytes < sizeof(uint32_t) || op.words.buffer == nullptr ||
-       op.words.buffer != op.step_ids.buffer || op.words.offset < op.step_ids.offset))
-    return Error{ErrorKind::kInvalid, "sampling needs the step's words after its ids"};
+  if (op.words.bytes < sizeof(uint32_t))
+    return Error{ErrorKind::kInvalid, "sampling needs the step's words"};
   return {};
-}
-
-uint32_t words_after(const Sampling& op) {
-  return op.shape.extras ? static_cast<uint32_t>(op.words.offset - op.step_ids.offset) : 0;
 }
 
 }  // namespace
@@ -96,11 +90,12 @@ Result<params::SamplingRow> make_sampling_row(const SamplingOptions& given,
                              .top_logprobs = options.top_logprobs};
 }
 
-void verify_only(params::SamplingRow& row, uint32_t path_row, uint32_t path_mask) {
+void verify_only(params::SamplingRow& row, const VerifiedPlace& place) {
   row.id_index = params::kNoSlot;
   row.flags &= ~(params::kSamplingAppend | params::kSamplingStagesAppend);
-  row.path_row = path_row;
-  row.path_mask = row.history_slot == params::kNoHistory ? 0 : path_mask;
+  row.proposals = place.proposals;
+  row.path = row.history_slot == params::kNoHistory ? 0 : place.path;
+  row.followers = place.followers;
 }
 
 params::SamplingRow make_score_row(uint32_t token, uint32_t top_logprobs) {
@@ -139,7 +134,7 @@ bool is_judged(const params::SamplingRow& row) {
 }
 
 bool has_extras(const params::SamplingRow& row) {
-  return row.path_mask != 0 || (row.flags & (params::kSamplingMask | params::kSamplingDry)) != 0;
+  return row.path != 0 || (row.flags & (params::kSamplingMask | params::kSamplingDry)) != 0;
 }
 
 bool is_mixed(const params::SamplingRow& row) { return (row.flags & params::kSamplingMix) != 0; }
@@ -176,8 +171,6 @@ Status record_sampling(CommandRecorder& recorder, PipelineStore& pipelines,
       plan.tally_bytes > 0
           ? op.scratch.slice(plan.chunk_bytes + plan.segment_bytes, plan.tally_bytes)
           : chunks;
-  const BufferSlice& step_ids = op.shape.extras ? op.step_ids : op.rows;
-  const BufferSlice& words = op.shape.extras ? op.words : op.rows;
 
   const params::SampleScan scan_params{.logits = op.logits,
                                        .rows = op.rows,
@@ -190,12 +183,10 @@ Status record_sampling(CommandRecorder& recorder, PipelineStore& pipelines,
                                        .counts = op.counts,
                                        .ids = op.ids,
                                        .results = op.results,
-                                       .step_ids = step_ids,
-                                       .words = words_after(op),
+                                       .words = op.words,
                                        .vocab = op.shape.vocab,
                                        .history_capacity = op.history_capacity,
-                                       .tally_words = plan.tally_words,
-                                       .step_words = words};
+                                       .tally_words = plan.tally_words};
   recorder.dispatch({.pipeline = *scan,
                      .arguments = scan_params,
                      .groups = plan.scan.groups,
@@ -205,6 +196,7 @@ Status record_sampling(CommandRecorder& recorder, PipelineStore& pipelines,
   HEARTH_ASSIGN(const Pipeline* pick, pipelines.get(plan.pick->pipeline));
   const params::SamplePick pick_params{.logits = op.logits,
                                        .rows = op.rows,
+                                       .words = op.words,
                                        .history_lengths = op.history_lengths,
                                        .history = op.history,
                                        .chunks = chunks,

@@ -31,10 +31,18 @@ struct SamplingPlace {
 Result<params::SamplingRow> make_sampling_row(const SamplingOptions& options,
                                               const SamplingPlace& place);
 
+// Where a verification row is among the proposals to its request, which it names by bits.
+struct VerifiedPlace {
+  uint32_t proposals = 0;  // what StepBatch::add_proposals() returned
+  uint32_t path = 0;       // those that lead to the row, its own token included
+  uint32_t followers = 0;  // those that may follow it
+};
+
 // Turns a row into a verification row: its token is reported, but neither left in a slot nor
-// counted in a history. Penalties count the tokens of its path in addition to the history: those of
-// the step's rows path_row + i for the bits i of path_mask, its own token included.
-void verify_only(params::SamplingRow& row, uint32_t path_row, uint32_t path_mask);
+// counted in a history. Penalties count the tokens of its path in addition to the history. Also
+// reports the first of its followers that is its token: this proposal is accepted if the row's own
+// one is.
+void verify_only(params::SamplingRow& row, const VerifiedPlace& place = {});
 
 // A row that chooses nothing and reports the log-probability of `token`, as the model has it:
 // without temperature, filters, biases or penalties. With `top_logprobs` most probable tokens.
@@ -83,9 +91,7 @@ struct Sampling {
   BufferSlice ids;              // u32, written at each row's id_index
   BufferSlice results;          // [rows] SamplingResult
   BufferSlice top;              // [rows, kMaxTopLogprobs] TokenLogprob
-  // Only with shape.extras or shape.stages: the ids of the step's rows, and after them in the same
-  // buffer the step's words, where masks, DRY penalties and stages are. At least one id.
-  BufferSlice step_ids, words;
+  BufferSlice words;            // the step's: proposals, masks, DRY penalties, stages
   // Only with shape.stages: [slots] f32, mirostat's mu; [rows] f32, the updated one.
   BufferSlice mirostat, mirostat_rows;
   SamplingShape shape;
@@ -110,7 +116,7 @@ Status record_history_commits(CommandRecorder& recorder, PipelineStore& pipeline
 struct MixLogits {
   BufferSlice logits;  // [rows, vocab] f32
   BufferSlice
-      other_logits;  // [other rows, vocab] f32: another model's; any buffer if there is none
+      other_logits;    // [other rows, vocab] f32: another model's; any buffer if there is none
   BufferSlice rows;    // [rows] SamplingRow
   BufferSlice biases;  // TokenBias; each row's begin at its bias_offset
   BufferSlice words;   // u32: masks

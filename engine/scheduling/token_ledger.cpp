@@ -43,8 +43,9 @@ std::uint32_t TokenLedger::propose(std::span<const TokenId> tokens,
 void TokenLedger::learn_proposals(std::span<const TokenId> tokens) {
   const std::uint32_t count = std::min(static_cast<std::uint32_t>(tokens.size()), proposed_);
   for (std::uint32_t i = 0; i < count; ++i) {
-    assert(is_unread(tokens_[committed_ + i]));
-    tokens_[committed_ + i] = tokens[i];
+    TokenId& token = tokens_[committed_ + i];
+    assert(is_unread(token) || token == tokens[i]);
+    token = tokens[i];
   }
   if (!awaiting_) truncate_proposals(committed_ + count);
 }

@@ -42,13 +42,13 @@ void penalize(SamplingRow row, SharedF32 logits, uint token, uint count) {
   logits.at[token] = logit;
 }
 
-// Loads the path's tokens, in the order of their rows.
+// Loads the path's tokens, in their order.
 void load_path(SamplingRow row) {
   for (uint i = gl_LocalInvocationID.x; i < kMaxPathTokens; i += gl_WorkGroupSize.x) {
-    const bool on_path = (row.path_mask >> i & 1) != 0;
+    const bool on_path = (row.path >> i & 1) != 0;
     // Lanes without a token load the first one: the address must be valid on lavapipe.
-    const uint token = U32(params.step_ids).at[on_path ? row.path_row + i : 0];
-    if (on_path) path_tokens[bitCount(row.path_mask & ((1u << i) - 1))] = token;
+    const uint token = U32(params.words).at[on_path ? row.proposals + i : 0];
+    if (on_path) path_tokens[bitCount(row.path & ((1u << i) - 1))] = token;
   }
   if (gl_LocalInvocationID.x == 0) path_in_history = 0;
   barrier();
@@ -88,7 +88,7 @@ void penalize_history(SamplingRow row, SharedF32 logits, uint begin, uint end) {
       min(U32(params.history_lengths).at[row.history_slot], params.history_capacity);
   TokenCounts history =
       TokenCounts(params.history + uint64_t(row.history_slot) * params.history_capacity * 8);
-  const uint path_length = kExtras != 0 ? bitCount(row.path_mask) : 0;
+  const uint path_length = kExtras != 0 ? bitCount(row.path) : 0;
   if (path_length > 0) load_path(row);
   // If not all of the path fits into the history, this chunk must know which tokens of others are new.
   const bool crowded = length + path_length > params.history_capacity;
@@ -111,7 +111,7 @@ void penalize_history(SamplingRow row, SharedF32 logits, uint begin, uint end) {
 // Subtracts the DRY penalties, which the host has computed.
 void penalize_repeats(SamplingRow row, SharedF32 logits, uint begin, uint end) {
   // Even without a list the address must be valid on lavapipe.
-  U32 list = U32(params.step_ids + params.words + (has_dry(row) ? uint64_t(row.dry) * 4 : 0));
+  U32 list = U32(params.words + (has_dry(row) ? uint64_t(row.dry) * 4 : 0));
   const uint count = has_dry(row) ? list.at[0] : 0;
   for (uint i = gl_LocalInvocationID.x; i < count; i += gl_WorkGroupSize.x) {
     const uint token = list.at[1 + 2 * i];
@@ -122,7 +122,7 @@ void penalize_repeats(SamplingRow row, SharedF32 logits, uint begin, uint end) {
 // NaN stays, so that it is reported even if the mask has no bit for its token.
 void apply_mask(SamplingRow row, uint64_t row_logits, uint begin, uint end) {
   // Even without a mask the address must be valid on lavapipe.
-  U32 mask = U32(has_mask(row) ? params.step_ids + params.words + uint64_t(row.mask) * 4 : row_logits);
+  U32 mask = U32(has_mask(row) ? params.words + uint64_t(row.mask) * 4 : row_logits);
   SharedU32 logits = SharedU32(row_logits);
   for (uint token = begin + gl_LocalInvocationID.x; token < end; token += gl_WorkGroupSize.x)
     if ((mask.at[token / 32] >> token % 32 & 1) == 0 && !is_nan(logits.at[token]))

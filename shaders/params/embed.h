@@ -1,12 +1,10 @@
 #ifndef HEARTH_PARAMS_EMBED_H
 #define HEARTH_PARAMS_EMBED_H
 #include "common/interop.h"
-
-// A bit of an id: its other bits are an index into `sampled`, where an earlier step wrote the token.
-HEARTH_CONSTANT(kSampledId, 0x80000000u)
+#include "params/step.h"
 
 HEARTH_PARAMS(Embed)
-  reads_address ids;      // [rows] u32
+  reads_address ids;      // [rows] u32, with kSampledId an index into `sampled`
   reads_address sampled;  // u32
   reads_address weight;   // [vocabulary, width] in the kernel's weight format, device layout: of the ids
                           // first .. first + vocabulary - 1

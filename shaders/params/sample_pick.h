@@ -5,13 +5,14 @@
 HEARTH_PARAMS(SamplePick)
   reads_address logits;             // [rows, vocab] f32, with biases and penalties applied
   reads_address rows;               // [rows] SamplingRow
+  reads_address words;              // u32, the step's words: proposals
   updates_address history_lengths;  // [slots] u32
   updates_address history;          // [slots, history_capacity] TokenCount
   reads_address chunks;             // [rows, chunks] SamplingChunk
   reads_address segments;           // [rows, segments] u32: the largest key of each
   updates_address tallies;          // [rows] Tally (common/sampling_tally.glsl), all zero: what the workgroups
                                     // of a row find together
-  writes_address ids;               // u32, written at each row's id_index
+  updates_address ids;              // u32, written at each row's id_index; proposals may be there
   writes_address results;           // [rows] SamplingResult
   writes_address top;               // [rows, kMaxTopLogprobs] TokenLogprob
   uint vocab;

@@ -12,14 +12,12 @@ HEARTH_PARAMS(SampleScan)
   writes_address segments;        // [rows, segments] u32: the largest key of each
   writes_address tallies;         // [rows, tally_words] u32, see sample_pick.h
   updates_address counts;         // [rows] u32, zero before and after; this and the next two with kPickGreedy
-  writes_address ids;             // u32, written at each row's id_index
+  updates_address ids;            // u32, written at each row's id_index; proposals may be there
   writes_address results;         // [rows] SamplingResult
-  reads_address step_ids;         // [rows of the step] u32: this and the next with kExtras
-  uint words;                     // bytes from step_ids to the step's words, u32
+  reads_address words;            // u32, the step's words: proposals, masks and DRY penalties
   uint vocab;
   uint history_capacity;
   uint tally_words;               // 0: there are none
-  HEARTH_FINDS_TO_READ(step_words)
 HEARTH_PARAMS_END
 
 HEARTH_CONSTANTS(SampleScan)

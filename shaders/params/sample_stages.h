@@ -5,14 +5,14 @@
 HEARTH_PARAMS(SampleStages)
   reads_address logits;             // [rows, vocab] f32, with biases and penalties applied
   reads_address rows;               // [rows] SamplingRow
-  reads_address words;              // u32: the step's words, which hold SamplingStages
+  reads_address words;              // u32, the step's words: proposals and SamplingStages
   updates_address history_lengths;  // [slots] u32
   updates_address history;          // [slots, history_capacity] TokenCount
   reads_address chunks;             // [rows, chunks] SamplingChunk
   reads_address segments;           // [rows, segments] u32: the largest key of each
   updates_address mirostat;         // [slots] f32: mu
   writes_address mirostat_rows;     // [rows] f32: the updated mu of rows with mirostat
-  writes_address ids;               // u32, written at each row's id_index
+  updates_address ids;              // u32, written at each row's id_index; proposals may be there
   writes_address results;           // [rows] SamplingResult
   uint vocab;
   uint history_capacity;

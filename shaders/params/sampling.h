@@ -3,6 +3,7 @@
 #ifndef HEARTH_PARAMS_SAMPLING_H
 #define HEARTH_PARAMS_SAMPLING_H
 #include "common/interop.h"
+#include "params/step.h"
 
 HEARTH_CONSTANT(kSamplingActive, 1u)  // the row is sampled; without it the row is skipped
 HEARTH_CONSTANT(kSamplingAppend, 2u)  // the chosen token is counted in the row's history
@@ -34,10 +35,10 @@ HEARTH_STRUCT(SamplingRow)
   uint bias_count;    // its entries; a token at most once
   uint history_slot;  // the history that penalties use, or kNoHistory
   uint top_logprobs;  // how many of the most probable tokens to report, 0 to kMaxTopLogprobs
-  // The row's path: proposed tokens that penalties count in addition to the history. If bit i is set,
-  // the id of row path_row + i of the step is on it. These ids are known, without kSampledId.
-  uint path_row;
-  uint path_mask;  // 0: no path
+  uint proposals;  // where the ids that are proposed to its request begin in the step's words
+  uint path;       // the proposals, as bits, that penalties count in addition to the history: those that
+                   // lead to the row. Their ids are known, without kSampledId. 0: no path
+  uint followers;  // the proposals, as bits, that may follow the row: it accepts the one that it samples
   uint mask;       // kSamplingMask: where its bits begin in the step's words; bit v % 32 of word v / 32
                    // says whether token v may be sampled
   // kSamplingMix: the other row, of this step or (with the bit kOtherModel) of another model's logits.
@@ -98,6 +99,7 @@ HEARTH_CONSTANT(kNoHistory, 0xffffffffu)
 HEARTH_CONSTANT(kNoSlot, 0xffffffffu)
 HEARTH_CONSTANT(kOtherModel, 0x80000000u)
 HEARTH_CONSTANT(kMaxPathTokens, 32u)  // the bits of a path
+HEARTH_CONSTANT(kNoProposal, 0xffffffffu)
 HEARTH_CONSTANT(kMaxTopLogprobs, 20u)
 HEARTH_CONSTANT(kNoToken, 0xffffffffu)  // the id of an unused TokenLogprob
 
@@ -123,6 +125,7 @@ HEARTH_STRUCT(SamplingResult)
   uint id;        // 0 if there is none to choose
   float logprob;  // -infinity if there is none to choose
   uint kept;      // number of tokens left after the filters, or kNanLogits
+  uint accepted;  // the first of the row's followers that is this token, or kNoProposal
 HEARTH_STRUCT_END
 
 HEARTH_CONSTANT(kNanLogits, 0xffffffffu)  // a logit of the row is NaN, so nothing was sampled

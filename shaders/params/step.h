@@ -5,6 +5,9 @@
 #define HEARTH_PARAMS_STEP_H
 #include "common/interop.h"
 
+// A bit of a token's id: its other bits are the place where an earlier step left the id that it sampled.
+HEARTH_CONSTANT(kSampledId, 0x80000000u)
+
 HEARTH_STRUCT(StepSequence)
   uint first_row;       // its first row in the batch
   uint rows;            // its tokens in this step; 0: padding of the batch bucket, skipped

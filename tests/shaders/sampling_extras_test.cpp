@@ -128,6 +128,53 @@ TEST_F(SamplingExtrasTest, PenaltiesCountThePathAfterTheHistory) {
     EXPECT_EQ(check(plan, kVocab, logits, rows), 0);
 }
 
+// Proposals that may follow a row: the token that it samples among them or not, twice, left on the
+// device by another step, and such that follow another row. With every kernel that samples.
+TEST_F(SamplingExtrasTest, RowsAcceptTheFollowerThatTheySample) {
+  constexpr uint32_t kVocab = 4100;
+  std::mt19937 generator(5);
+  for (const bool greedy : {false, true}) {
+    std::vector<SamplingOptions> options = every_path_of_the_kernels();
+    options.push_back({.typical_p = 0.8f});
+    options.push_back({.temperature = 1.2f, .top_a = 0.02f, .xtc_probability = 0.5f});
+    std::vector<ReferenceRow> rows;
+    for (uint32_t r = 0; r < 64; ++r) {
+      ReferenceRow row{.options = options[r % options.size()], .counter = r};
+      if (greedy) row.options = {.temperature = 0};
+      row.options.seed = 90 + r;
+      if (r % 5 == 1) row.path = {17, 4000, 17};
+      rows.push_back(row);
+    }
+    auto logits = random_floats(rows.size() * kVocab, 4, 2.5f);
+    rows[3].followers = {0};  // what a row without candidates would sample
+    std::fill_n(logits.begin() + 3 * kVocab, kVocab, -kInfinity);
+    uint32_t with_the_token = 0;
+    for (uint32_t r = 4; r < rows.size(); ++r) {
+      const uint32_t count = r % 8;
+      for (uint32_t i = 0; i < count; ++i) rows[r].followers.push_back(generator() % kVocab);
+      if (r % 3 == 0 || count == 0) continue;
+      const auto row_logits = std::span(logits).subspan(size_t{r} * kVocab, kVocab);
+      const uint32_t token = reference_sample(row_logits, rows[r]).id;
+      rows[r].followers[generator() % count] = rows[r].followers[generator() % count] = token;
+      ++with_the_token;
+    }
+    const SamplingShape shape{.rows = static_cast<uint32_t>(rows.size()),
+                              .vocab = kVocab,
+                              .greedy = greedy,
+                              .stages = !greedy};
+    for (const SamplingPlan& plan : plans(shape)) {
+      EXPECT_LE(check(plan, kVocab, logits, rows), 2);
+      const Sampled sampled = sample(plan, kVocab, logits, rows);
+      EXPECT_EQ(sampled.results[3].accepted, params::kNoProposal);
+      const auto accepting = static_cast<uint32_t>(
+          std::ranges::count_if(sampled.results, [](const params::SamplingResult& result) {
+            return result.accepted != params::kNoProposal;
+          }));
+      EXPECT_GE(accepting + 2, with_the_token);
+    }
+  }
+}
+
 // A row with a NaN is reported whatever else it asks for, and its neighbours are sampled.
 TEST_F(SamplingExtrasTest, ANanLogitIsReported) {
   constexpr uint32_t kVocab = 5000;

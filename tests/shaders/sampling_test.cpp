@@ -381,6 +381,7 @@ TEST_F(SamplingTest, PaddingRowsAreLeftUnchanged) {
                               .ids = ids.all(),
                               .results = results.all(),
                               .top = top.all(),
+                              .words = unused.all(),
                               .shape = wanted});
     };
     run([&](CommandRecorder& recorder) -> Status {

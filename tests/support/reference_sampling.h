@@ -78,6 +78,7 @@ struct ReferenceRow {
   std::vector<params::TokenBias> biases;
   std::vector<params::TokenCount> history;
   std::vector<uint32_t> path;          // proposed tokens that penalties count as well
+  std::vector<uint32_t> followers;     // proposed tokens of which the row may accept one
   std::vector<bool> mask;              // by token; empty: every token may be sampled
   std::vector<params::TokenBias> dry;  // what is subtracted
   double mirostat_mu = 0;

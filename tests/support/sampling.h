@@ -8,8 +8,10 @@
 #include <vector>
 
 #include "engine/sampling/sampler.h"
+#include "engine/scheduling/unread_token.h"
 #include "tests/support/compare.h"
 #include "tests/support/gpu.h"
+#include "tests/support/reference_judging.h"
 #include "tests/support/reference_sampling.h"
 
 namespace hearth::testing {
@@ -29,6 +31,7 @@ struct Sampled {
   std::vector<uint32_t> history_lengths;
   std::vector<float> mirostat;  // per row, and the same per slot
   std::vector<float> mirostat_slots;
+  std::vector<uint32_t> wanted_accepted;  // given the results' ids
 };
 
 class SamplingGpuTest : public GpuTest {
@@ -45,22 +48,35 @@ class SamplingGpuTest : public GpuTest {
     return choose_sampling(gpu, shape);
   }
 
-  // Where the rows' paths and masks are: ids of a step, then words. On a path every third row is
-  // another's.
+  // The step's words, which have the rows' proposals, masks and stages, and the places that unread
+  // proposals are in. On a path every third proposal is another's.
   struct Extras {
-    std::vector<uint32_t> ids = {7}, words = {0xdeadbeef};
+    uint32_t first_place = 0;
+    std::vector<uint32_t> words = {0xdeadbeef}, places = {};
+    std::vector<std::vector<uint32_t>> proposed = {};  // per row
 
     void add(const ReferenceRow& row, params::SamplingRow& to) {
-      if (!row.path.empty()) {
-        const auto path_row = static_cast<uint32_t>(ids.size());
-        uint32_t path_mask = 0;
-        for (const uint32_t token : row.path) {
-          if ((ids.size() - path_row) % 3 == 1 && ids.size() - path_row < 16) ids.push_back(3);
-          path_mask |= 1u << (ids.size() - path_row);
-          ids.push_back(token);
-        }
-        verify_only(to, path_row, path_mask);
+      std::vector<uint32_t>& ids = proposed.emplace_back();
+      VerifiedPlace place{.proposals = static_cast<uint32_t>(words.size())};
+      for (const uint32_t token : row.path) {
+        if (ids.size() % 3 == 1 && ids.size() < 16) ids.push_back(3);
+        place.path |= 1u << ids.size();
+        ids.push_back(token);
       }
+      words.insert(words.end(), ids.begin(), ids.end());
+      for (const uint32_t token : row.followers) {
+        if (ids.size() % 4 == 2) {
+          ids.push_back(token);  // it follows another row
+          words.push_back(token);
+        }
+        place.followers |= 1u << ids.size();
+        const bool unread = ids.size() % 2 == 1;
+        words.push_back(unread ? unread_token(first_place + static_cast<uint32_t>(places.size()))
+                               : token);
+        if (unread) places.push_back(token);
+        ids.push_back(token);
+      }
+      if (!ids.empty()) verify_only(to, place);
       if (!row.mask.empty()) {
         use_mask(to, static_cast<uint32_t>(words.size()));
         words.resize(words.size() + (row.mask.size() + 31) / 32);
@@ -88,13 +104,13 @@ class SamplingGpuTest : public GpuTest {
     }
   };
 
-  // Every row has its own slot, and ids are written in reverse order, except those of rows with a
-  // path, which are not written.
+  // Every row has its own slot, and ids are written in reverse order, except those of rows with
+  // proposals, which are not written.
   Sampled sample(const SamplingPlan& plan, uint32_t vocab, const std::vector<float>& logits,
                  const std::vector<ReferenceRow>& rows, uint32_t runs = 1) {
     const auto count = static_cast<uint32_t>(rows.size());
     const bool with_extras = plan.scan.pipeline.constants["kExtras"] != 0;
-    Extras extras;
+    Extras extras{.first_place = count};
     std::vector<params::SamplingRow> row_params;
     std::vector<params::TokenBias> biases(1);
     std::vector<params::TokenCount> history(size_t{count} * kHistoryCapacity);
@@ -118,10 +134,10 @@ class SamplingGpuTest : public GpuTest {
     const Buffer logits_buffer = filled(logits), rows_buffer = filled(row_params);
     const Buffer biases_buffer = filled(biases), history_buffer = filled(history);
     const Buffer lengths_buffer = filled(lengths), scratch = poisoned(plan.scratch_bytes());
-    const Buffer ids = poisoned(count * 4), counts = filled(std::vector<uint32_t>(count, 0));
-    const uint64_t id_bytes = extras.ids.size() * 4;
-    extras.ids.insert(extras.ids.end(), extras.words.begin(), extras.words.end());
-    const Buffer inputs = filled(extras.ids);
+    std::vector<uint32_t> places(count, 0xffffffffu);
+    places.insert(places.end(), extras.places.begin(), extras.places.end());
+    const Buffer ids = filled(places), counts = filled(std::vector<uint32_t>(count, 0));
+    const Buffer words = filled(extras.words);
     const Buffer mirostat_slots = poisoned(count * 4), mirostat = poisoned(count * 4);
     const Buffer results = poisoned(count * sizeof(params::SamplingResult));
     const Buffer top =
@@ -139,8 +155,7 @@ class SamplingGpuTest : public GpuTest {
                                     .ids = ids.all(),
                                     .results = results.all(),
                                     .top = top.all(),
-                                    .step_ids = inputs.slice(0, id_bytes),
-                                    .words = inputs.slice(id_bytes, inputs.bytes() - id_bytes),
+                                    .words = words.all(),
                                     .mirostat = mirostat_slots.all(),
                                     .mirostat_rows = mirostat.all(),
                                     .shape = {.rows = count,
@@ -158,7 +173,11 @@ class SamplingGpuTest : public GpuTest {
                     .history_lengths = read<uint32_t>(lengths_buffer),
                     .mirostat = read<float>(mirostat),
                     .mirostat_slots = read<float>(mirostat_slots)};
+    for (uint32_t r = 0; r < count; ++r)
+      sampled.wanted_accepted.push_back(
+          reference_accepted(row_params[r].followers, extras.proposed[r], sampled.results[r].id));
     EXPECT_EQ(read<uint32_t>(counts), std::vector<uint32_t>(count, 0));
+    sampled.ids.resize(count);
     std::reverse(sampled.ids.begin(), sampled.ids.end());
     return sampled;
   }
@@ -193,8 +212,11 @@ class SamplingGpuTest : public GpuTest {
       const auto row_logits = std::span(logits).subspan(r * vocab, vocab);
       const ReferenceSample reference = reference_sample(row_logits, rows[r], kHistoryCapacity);
       const params::SamplingResult& result = sampled.results[r];
-      EXPECT_EQ(rows[r].path.empty() ? result.id : 0xffffffffu, sampled.ids[r]);
+      const bool verifies = !rows[r].path.empty() || !rows[r].followers.empty();
+      EXPECT_EQ(verifies ? 0xffffffffu : result.id, sampled.ids[r]);
       EXPECT_LT(result.id, vocab);
+      EXPECT_EQ(result.accepted,
+                reference.candidates.empty() ? params::kNoProposal : sampled.wanted_accepted[r]);
       check_top(sampled, r, reference, rows[r]);
       if (reference.edge_margin < margin || reference.draw_margin < kDrawMargin) {
         ++close;

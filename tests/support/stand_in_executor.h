@@ -93,6 +93,7 @@ class StandInExecutor final : public StepExecutor {
         results.push_back(score(batch, batch.logit_rows[i], batch.sampling[i]));
       else
         results.push_back({.id = sample(batch, batch.logit_rows[i], batch.sampling[i])});
+      results.back().accepted = accepted(batch, batch.sampling[i], results.back().id);
     }
     fill_top(batch, logits);
     for (size_t i = logits; i < batch.logit_rows.size(); ++i) {
@@ -282,17 +283,24 @@ class StandInExecutor final : public StepExecutor {
                     sampler_.sample(read, sampling, {}, biases.first(sampling.bias_count)));
     std::vector<params::TokenCount>& history = history_.at(sampling.history_slot);
     std::vector<params::TokenCount> with_path;  // plain decoding does not allocate
-    if (sampling.path_mask != 0) with_path = history;
+    if (sampling.path != 0) with_path = history;
     for (uint32_t i = 0; i < params::kMaxPathTokens; ++i)
-      if ((sampling.path_mask >> i & 1) != 0)
-        count_token(with_path, known_id(batch.ids.at(sampling.path_row + i)));
-    const std::span<const params::TokenCount> counted(sampling.path_mask != 0 ? with_path
-                                                                              : history);
+      if ((sampling.path >> i & 1) != 0)
+        count_token(with_path, known_id(batch.words.at(sampling.proposals + i)));
+    const std::span<const params::TokenCount> counted(sampling.path != 0 ? with_path : history);
     const TokenId id =
         masked(batch, sampling,
                sampler_.sample(read, sampling, counted, biases.first(sampling.bias_count)));
     if ((sampling.flags & params::kSamplingAppend) != 0) count_token(history, id);
     return id;
+  }
+
+  // The first proposal that may follow a row and is the token sampled there.
+  uint32_t accepted(const StepBatch& batch, const params::SamplingRow& sampling, TokenId id) const {
+    for (uint32_t i = 0; i < params::kMaxPathTokens; ++i)
+      if ((sampling.followers >> i & 1) != 0 && id_of(batch.words.at(sampling.proposals + i)) == id)
+        return i;
+    return params::kNoProposal;
   }
 
   // Rows that want the most probable tokens get them. Steps without such rows have no list.

@@ -97,6 +97,8 @@ Result<KernelCaseSet> sampling_cases(KernelBench& bench) {
   // Logits distributed like a model's, in more copies than fit a cache.
   std::mt19937 generator(1);
   std::normal_distribution<float> normal(0.0f, 2.5f);
+  constexpr uint64_t kResultBytes = sizeof(params::SamplingResult);
+  constexpr uint64_t kTopBytes = params::kMaxTopLogprobs * sizeof(params::TokenLogprob);
   const uint32_t vocab = cpu ? 32000 : 128256;
   const uint32_t most_rows = cpu ? 16 : 64;
   const uint64_t copies = cpu ? 4 : 8;
@@ -113,7 +115,7 @@ Result<KernelCaseSet> sampling_cases(KernelBench& bench) {
   const std::vector<uint32_t> none(most_rows, 0);
   HEARTH_ASSIGN(const Buffer* counts, add_data(bench, set, std::as_bytes(std::span(none))));
   HEARTH_ASSIGN(const Buffer* out,
-                add_filled(bench, set, most_rows * (16 + params::kMaxTopLogprobs * 8)));
+                add_filled(bench, set, most_rows * (4 + kResultBytes + kTopBytes)));
 
   HEARTH_ASSIGN(const Buffer* mirostat, add_filled(bench, set, most_rows * 4));
 
@@ -138,8 +140,8 @@ Result<KernelCaseSet> sampling_cases(KernelBench& bench) {
       }
       HEARTH_ASSIGN(const Buffer* parameters,
                     add_data(bench, set, std::as_bytes(std::span(row_params))));
-      words.insert(words.begin(), 0);  // an id
-      HEARTH_ASSIGN(const Buffer* inputs, add_data(bench, set, std::as_bytes(std::span(words))));
+      HEARTH_ASSIGN(const Buffer* step_words,
+                    add_data(bench, set, std::as_bytes(std::span(words))));
       const SamplingShape shape{.rows = rows,
                                 .vocab = vocab,
                                 .greedy = std::ranges::all_of(row_params, is_plainly_greedy),
@@ -166,10 +168,9 @@ Result<KernelCaseSet> sampling_cases(KernelBench& bench) {
                   .scratch = scratch->all(),
                   .counts = counts->all(),
                   .ids = out->slice(0, rows * 4),
-                  .results = out->slice(rows * 4, rows * 12),
-                  .top = out->slice(rows * 16, rows * params::kMaxTopLogprobs * 8),
-                  .step_ids = inputs->slice(0, 4),
-                  .words = inputs->slice(4, inputs->bytes() - 4),
+                  .results = out->slice(rows * 4, rows * kResultBytes),
+                  .top = out->slice(rows * (4 + kResultBytes), rows * kTopBytes),
+                  .words = step_words->all(),
                   .mirostat = mirostat->all(),
                   .mirostat_rows = mirostat->all(),
                   .shape = shape,

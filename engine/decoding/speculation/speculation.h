@@ -67,7 +67,8 @@ class Speculation {
   // Guesses from the text alone, in a row, whatever the method: for requests with a grammar, which
   // says itself which of them may follow. Valid until the next call.
   std::span<const std::uint32_t> guess_chain();
-  // Learns what became of the last guesses. `sampled` as for judge_proposals().
+  // Learns what became of the last guesses. `sampled` has the token of each row, as
+  // find_followers() counts them.
   void judged(std::uint32_t proposed, std::uint32_t accepted,
               std::span<const std::uint32_t> sampled = {});
 

@@ -6,9 +6,12 @@
 #include <gtest/gtest.h>
 
 #include "engine/scheduling/batch_plan.h"
+#include "tests/support/reference_judging.h"
 
 namespace hearth {
 namespace {
+
+using testing::judge_proposals;
 
 using Tokens = std::vector<std::uint32_t>;
 

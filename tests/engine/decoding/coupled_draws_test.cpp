@@ -9,9 +9,12 @@
 #include <gtest/gtest.h>
 
 #include "engine/decoding/acceptance.h"
+#include "tests/support/reference_judging.h"
 
 namespace hearth {
 namespace {
+
+using testing::judge_proposals;
 
 constexpr uint32_t kTokens = 1000;
 constexpr uint32_t kDraws = 4000;

@@ -4,9 +4,12 @@
 
 #include "engine/decoding/acceptance.h"
 #include "engine/decoding/speculation/ngram.h"
+#include "tests/support/reference_judging.h"
 
 namespace hearth {
 namespace {
+
+using testing::judge_proposals;
 
 using Tokens = std::vector<std::uint32_t>;
 

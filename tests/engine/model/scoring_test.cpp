@@ -124,8 +124,7 @@ class ScoreRowTest : public SamplingGpuTest {
                               .ids = ids.all(),
                               .results = results.all(),
                               .top = top.all(),
-                              .step_ids = {},
-                              .words = {},
+                              .words = nothing.all(),
                               .shape = shape,
                               .history_capacity = kHistoryCapacity});
     });

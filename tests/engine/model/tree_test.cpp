@@ -212,9 +212,10 @@ TEST_F(TreeTest, PenaltiesFollowThePath) {
   ids.insert(ids.end(), proposed.begin(), proposed.end());
   StepBatch batch;
   batch.add_sequence(0, ids, blocks(1), kParents);
+  const uint32_t proposals = batch.add_proposals(proposed);
   for (uint32_t row = 0; row < kParents.size(); ++row) {
     params::SamplingRow sampling = row_of(1);
-    verify_only(sampling, kTreePrompt, batch.ancestors[kTreePrompt + row]);
+    verify_only(sampling, {.proposals = proposals, .path = batch.ancestors[kTreePrompt + row]});
     batch.sample(kTreePrompt + row, sampling);
   }
   const std::vector<params::SamplingResult> results = run(tiny, batch);

@@ -119,13 +119,17 @@ TEST_F(VerificationTest, DraftsOfAnotherRunnerAreVerifiedUnread) {
                      std::vector{plain[0].id, unread_token(kFirstPlace),
                                  unread_token(kFirstPlace + 1), unread_token(kFirstPlace + 2)},
                      blocks(1));
+  const uint32_t proposals = batch.add_proposals(std::span(batch.ids).subspan(1));
   for (uint32_t i = 0; i <= kDrafts; ++i) {
     params::SamplingRow row = row_at(1, kPrompt + 1 + i, options);
-    verify_only(row, 1, 0);
+    verify_only(row, {.proposals = proposals, .followers = i < kDrafts ? 1u << i : 0});
     batch.sample(i, row);
   }
   const std::vector<params::SamplingResult> results = run(tiny, batch);
-  for (uint32_t i = 0; i <= kDrafts; ++i) expect_same(results[i], plain[1 + i], 1 + i);
+  for (uint32_t i = 0; i <= kDrafts; ++i) {
+    expect_same(results[i], plain[1 + i], 1 + i);
+    EXPECT_EQ(results[i].accepted, i < kDrafts ? i : params::kNoProposal);
+  }
 }
 
 TEST_F(VerificationTest, IdsWithoutAPlaceAreRefused) {
@@ -173,9 +177,11 @@ TEST_F(VerificationTest, VerifiedTokensEqualThoseOfPlainDecoding) {
       const uint32_t first = static_cast<uint32_t>(batch.ids.size());
       batch.add_sequence(kPrompt + done - 1, ids, blocks(1));
       batch.sample(0, row_at(2, kPrompt + step + 1, options));
+      const uint32_t proposals = batch.add_proposals(std::span(ids).subspan(1));
       for (uint32_t i = 0; i < ids.size(); ++i) {
         params::SamplingRow row = row_at(1, kPrompt + done + i, options);
-        verify_only(row, first + 1, (1u << i) - 1);
+        const uint32_t followers = i + 1 < ids.size() ? 1u << i : 0;
+        verify_only(row, {.proposals = proposals, .path = (1u << i) - 1, .followers = followers});
         batch.sample(first + i, row);
       }
       if (!committed.empty()) batch.commit(1, committed);
@@ -184,6 +190,7 @@ TEST_F(VerificationTest, VerifiedTokensEqualThoseOfPlainDecoding) {
       committed.clear();
       for (uint32_t i = 0; i <= right; ++i, ++done) {
         expect_same(results[1 + i], plain[done], done);
+        EXPECT_EQ(results[1 + i].accepted, i < right ? i : params::kNoProposal);
         committed.push_back(plain[done].id);
       }
     }
@@ -209,7 +216,7 @@ TEST_F(VerificationTest, AMaskedTokenIsNeverSampled) {
     batch.words.clear();
     for (uint32_t i = 0; i < 3; ++i) {
       params::SamplingRow row = row_at(0, kPrompt, options);
-      verify_only(row, 0, 0);
+      verify_only(row);
       if (i == 1) use_mask(row, batch.add_mask(bits));
       if (i == 2) use_mask(row, batch.add_mask(std::vector<uint32_t>(bits.size())));
       batch.sample(kPrompt - 1, row);
@@ -319,8 +326,18 @@ TEST_F(VerificationTest, ReferencesToNothingAreRefused) {
     batch.commit(1, token);
   }));
   EXPECT_TRUE(refused([](StepBatch& batch) { use_mask(batch.sampling[0], 0); }));
-  EXPECT_FALSE(refused([](StepBatch& batch) { verify_only(batch.sampling[0], 0, 1u << 8); }));
-  EXPECT_TRUE(refused([](StepBatch& batch) { verify_only(batch.sampling[0], 0, 1u << 9); }));
+  for (const bool on_path : {true, false}) {
+    const auto names = [&](uint32_t proposal, TokenId id) {
+      return refused([&](StepBatch& batch) {
+        batch.words.assign(9, id);
+        verify_only(batch.sampling[0], {.path = on_path ? 1u << proposal : 0,
+                                        .followers = on_path ? 0 : 1u << proposal});
+      });
+    };
+    EXPECT_FALSE(names(8, 1));
+    EXPECT_TRUE(names(9, 1));
+    EXPECT_TRUE(names(8, unread_token(1000)));
+  }
   const auto mix = [](const LogitMix& with) {
     return [with](StepBatch& batch) { ASSERT_OK(mix_logits(batch.sampling[0], with)); };
   };

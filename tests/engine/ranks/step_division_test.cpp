@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "engine/sampling/sampler.h"
+
 namespace hearth::testing {
 namespace {
 
@@ -58,6 +60,18 @@ TEST(StepDivision, APartHasEnoughRows) {
   EXPECT_EQ(divide_step(division_batch(), 100, 1).size(), 8u);
 }
 
+// Proposals are among the words, which every part has.
+TEST(StepDivision, VerificationRowsArePlain) {
+  StepBatch batch = division_batch();
+  const uint32_t proposals = batch.add_proposals(std::vector<uint32_t>{8, 9});
+  verify_only(batch.sampling[2], {.proposals = proposals, .path = 1, .followers = 2});
+  const std::vector<StepBatch> parts = divide_step(batch, 2, 1);
+  ASSERT_EQ(parts.size(), 2u);
+  EXPECT_EQ(parts[1].sampling[1].proposals, proposals);
+  EXPECT_EQ(parts[1].sampling[1].followers, 2u);
+  EXPECT_EQ(parts[1].words, batch.words);
+}
+
 TEST(StepDivision, StepsWithMoreThanPlainRowsStayWhole) {
   const auto parts_of = [](auto change) {
     StepBatch batch = division_batch();
@@ -69,7 +83,6 @@ TEST(StepDivision, StepsWithMoreThanPlainRowsStayWhole) {
   EXPECT_EQ(parts_of([](StepBatch& batch) { batch.commit(0, std::vector<uint32_t>{1}); }), 1u);
   EXPECT_EQ(parts_of([](StepBatch& batch) { batch.pool(0, 1); }), 1u);
   EXPECT_EQ(parts_of([](StepBatch& batch) { batch.add_padding(batch.sequences[0]); }), 1u);
-  EXPECT_EQ(parts_of([](StepBatch& batch) { batch.sampling[0].path_mask = 1; }), 1u);
   EXPECT_EQ(parts_of([](StepBatch& batch) { batch.sampling[0].flags |= params::kSamplingMix; }),
             1u);
   EXPECT_EQ(parts_of([](StepBatch& batch) { batch.logit_rows = {6, 0, 7}; }), 1u);

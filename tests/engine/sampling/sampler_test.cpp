@@ -115,7 +115,7 @@ TEST(Sampler, IsPlainlyGreedyIfARowNeedsOnlyItsLargestLogit) {
 TEST(Sampler, OnlyRowsWhoseTokenStaysNowhereAreJudged) {
   params::SamplingRow row = make_sampling_row({.temperature = 0}, {.id_index = 3}).value();
   EXPECT_FALSE(is_judged(row));
-  verify_only(row, 0, 1);
+  verify_only(row);
   EXPECT_TRUE(is_judged(row));
   EXPECT_FALSE(is_judged(make_score_row(5, 0))) << "nothing is chosen";
   EXPECT_FALSE(is_judged({.id_index = params::kNoSlot})) << "padding";
