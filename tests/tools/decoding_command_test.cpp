@@ -111,9 +111,9 @@ TEST(DecodingCommand, ContradictionsAreRefusedInOneLine) {
   EXPECT_THAT(decoding_fault({"--draft-model", "x.gguf"}), HasSubstr("only works with --spec"));
   EXPECT_THAT(decoding_fault({"--draft-max", "4"}), HasSubstr("only works with --speculate"));
   EXPECT_THAT(decoding_fault({"--draft-max", "4", "--speculate", "off"}),
-              HasSubstr("--draft-max needs --speculate"));
+              HasSubstr("--draft-max: only works with --speculate ngram,"));
   EXPECT_THAT(decoding_fault({"--draft-min-p", "0.5", "--speculate", "ngram"}),
-              HasSubstr("--draft-min-p needs --speculate draft"));
+              HasSubstr("--draft-min-p: only works with --speculate draft, tree or auto"));
   EXPECT_THAT(decoding_fault({"--penalty-alpha", "0.6"}), HasSubstr("only works with --top-k"));
   EXPECT_THAT(decoding_fault({"--penalty-alpha", "0.6", "--top-k", "4", "--temp", "0.7"}),
               HasSubstr("--temp"));

@@ -84,20 +84,20 @@ void ModelOptionsGroup::declare_speculation(Options& options) {
     SpeculationOptions read;
     return read_method(value, read).value_or("");
   });
-  draft_max_ = &options
-                    .add("--draft-max N", &session.speculation.max_proposed,
-                         "Maximum tokens to guess per request and step")
-                    .range(1, kMaxProposed)
-                    .needs(speculate)
-                    .default_text("8 for ngram and draft, 32 for others")
-                    .advanced();
+  options
+      .add("--draft-max N", &session.speculation.max_proposed,
+           "Maximum tokens to guess per request and step")
+      .range(1, kMaxProposed)
+      .needs(speculate, {"ngram", "lookahead", "draft", "tree", "auto", "synthetic"})
+      .default_text("8 for ngram and draft, 32 for others")
+      .advanced();
   options
       .add("--ngram-shared TOKENS", &session.speculation.shared_tokens,
            "With --speculate ngram or auto: also guess from the last TOKENS tokens of other "
            "requests' answers (on a server, of those with the same API key); 0 is off")
       .range(0, kMostSharedTokens)
       .idle_at(0)
-      .needs(speculate)
+      .needs(speculate, {"ngram", "auto"})
       .advanced();
   options
       .add("--draft-model MODEL", &session.draft_model,
@@ -105,14 +105,14 @@ void ModelOptionsGroup::declare_speculation(Options& options) {
            "vocabulary")
       .alias("--model-draft")
       .check(check_not_empty)
-      .needs(speculate)
+      .needs(speculate, {"draft", "tree", "auto"})
       .advanced();
-  draft_min_p_ = &options
-                      .add("--draft-min-p P", &session.speculation.draft_min_p,
-                           "End a draft before a token whose probability is below P")
-                      .range(0, 1)
-                      .needs(speculate)
-                      .advanced();
+  options
+      .add("--draft-min-p P", &session.speculation.draft_min_p,
+           "End a draft before a token whose probability is below P")
+      .range(0, 1)
+      .needs(speculate, {"draft", "tree", "auto"})
+      .advanced();
 }
 
 Result<std::unique_ptr<ModelFile>> ModelOptionsGroup::open_file() const {
@@ -158,15 +158,6 @@ Result<std::unique_ptr<Session>> ModelOptionsGroup::open() const {
 Result<std::unique_ptr<Session>> ModelOptionsGroup::open(std::unique_ptr<ModelFile> file) const {
   Progress progress("loading " + file->name(), ProgressOutput::standard_error(true));
   SessionOptions options = session_options();
-  if (!options.draft_model.empty() && !may_draft(options.speculation.method))
-    return invalid("--draft-model needs --speculate draft, tree or auto");
-  const auto given = [](const Option* option) { return option != nullptr && option->given(); };
-  if (given(draft_max_) && options.speculation.method == SpeculationMethod::kNone)
-    return invalid("--draft-max needs --speculate");
-  if (given(draft_min_p_) && !may_draft(options.speculation.method))
-    return invalid("--draft-min-p needs --speculate draft, tree or auto");
-  if (options.speculation.shared_tokens > 0 && !may_share(options.speculation.method))
-    return invalid("--ngram-shared needs --speculate ngram or auto");
   HEARTH_TRY(add_ranks(options));
   options.progress = [&](uint64_t done, uint64_t total) {
     progress.update(done, total, format_bytes(total));

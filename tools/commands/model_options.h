@@ -50,7 +50,7 @@ struct ModelOptionsGroup {
   // Connects to the ranks of other processes, if there are any.
   Status add_ranks(SessionOptions& options) const;
 
-  const Option *swap_ = nullptr, *draft_max_ = nullptr, *draft_min_p_ = nullptr;
+  const Option* swap_ = nullptr;
   std::string speculate_ = "off";
   bool may_have_ranks_ = false;
   std::string devices_, layers_, split_ = "layers", divided_rows_ = "auto";

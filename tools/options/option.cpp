@@ -73,8 +73,8 @@ Option& Option::separator(char split) {
   return *this;
 }
 
-Option& Option::needs(const Option& other) {
-  needs_.push_back(&other);
+Option& Option::needs(const Option& other, std::vector<std::string> values) {
+  needs_.push_back({&other, std::move(values)});
   return *this;
 }
 
@@ -130,6 +130,7 @@ std::string Option::unknown_value(const std::string& value) const {
 
 std::optional<std::string> Option::take(const std::string& text) {
   if (count_ > 0 && !is_list(target_)) return "given twice";
+  text_ = text;
   idle_ = idle_at_ && std::strtod(text.c_str(), nullptr) == *idle_at_;
   // The first value of a list replaces its default.
   if (count_++ == 0) clear_list(target_);
@@ -157,8 +158,13 @@ void Option::take_flag(std::string_view name) {
 
 std::optional<std::string> Option::conflict() const {
   if (!acts()) return std::nullopt;
-  for (const Option* other : needs_)
-    if (!other->given()) return fmt::format("only works with {}", other->name());
+  for (const auto& [other, values] : needs_) {
+    const std::string value = other->text_.substr(0, other->text_.find(':'));
+    const bool fits = values.empty() || std::ranges::find(values, value) != values.end();
+    if (!other->given() || !fits)
+      return fmt::format("only works with {}{}{}", other->name(), values.empty() ? "" : " ",
+                         joined_with_or(values));
+  }
   for (const Option* other : excludes_)
     if (other->acts()) return fmt::format("cannot be combined with {}", other->name());
   return std::nullopt;

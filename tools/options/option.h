@@ -27,7 +27,8 @@ class Option {
   Option& check(Check check);
   Option& bytes();                // "512MB"; REQUIRES: a uint64_t
   Option& separator(char split);  // "1,8,64" is three values; REQUIRES: a vector
-  Option& needs(const Option& other);
+  // With `values`: the other one has one of these values, of which a colon and more may follow.
+  Option& needs(const Option& other, std::vector<std::string> values = {});
   Option& excludes(const Option& other);
   // With this value the option does nothing, so it needs no other and contradicts none.
   Option& idle_at(double value);
@@ -73,7 +74,13 @@ class Option {
   std::optional<OptionRange> range_;
   std::optional<double> idle_at_;
   Check check_;
-  std::vector<const Option*> needs_, excludes_;
+  struct Need {
+    const Option* option;
+    std::vector<std::string> values;  // empty: any
+  };
+  std::vector<Need> needs_;
+  std::vector<const Option*> excludes_;
+  std::string text_;  // the last value given
   char separator_ = '\0';
   bool required_ = false, bytes_ = false, advanced_ = false, idle_ = false;
   size_t count_ = 0;

@@ -308,6 +308,11 @@ TEST(Combinations, AreChecked) {
        {Combination{{"--a"}, ""},
         {{"--a", "--needs-a"}, ""},
         {{"--needs-a", "--b"}, "--needs-a: only works with --a"},
+        {{"--b", "--shape", "oval", "--round"}, ""},
+        {{"--b", "--round", "--shape", "circle:7"}, ""},
+        {{"--b", "--shape", "square", "--round"},
+         "--round: only works with --shape circle or oval"},
+        {{"--b", "--round"}, "--round: only works with --shape circle or oval"},
         {{"--a", "--not-a"}, "--not-a: cannot be combined with --a"},
         {{"--a", "--scale", "2"}, "--scale: cannot be combined with --a"},
         {{"--a", "--scale", "1.0"}, ""},
@@ -318,9 +323,9 @@ TEST(Combinations, AreChecked) {
         {{"--b", "--word", "blue"}, "--word: unknown value 'blue'; use red or green"},
         {{"--b", "--word", "gren"}, "--word: unknown value 'gren'; did you mean green?"},
         {{"--b", "--checked", "x"}, "--checked: x is bad"}}) {
-    bool a = false, b = false, needs = false, excludes = false, not_scale = false;
+    bool a = false, b = false, needs = false, excludes = false, not_scale = false, round = false;
     double scale = 1;
-    std::string word, checked;
+    std::string word, checked, shape;
     Options options("hearth mix");
     const Option& first = options.add("--a", &a, "A");
     const Option& second = options.add("--b", &b, "B");
@@ -329,6 +334,8 @@ TEST(Combinations, AreChecked) {
     const Option& scaling =
         options.add("--scale X", &scale, "1 does nothing").excludes(first).idle_at(1);
     options.add("--not-scale", &not_scale, "Excludes").excludes(scaling);
+    const Option& shapes = options.add("--shape SHAPE", &shape, "Shape");
+    options.add("--round", &round, "Needs").needs(shapes, {"circle", "oval"});
     options.add("--word WORD", &word, "Word").one_of({"red", "green"});
     options.add("--checked X", &checked, "Checked").check([](const std::string& text) {
       return text + " is bad";
