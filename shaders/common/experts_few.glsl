@@ -18,8 +18,9 @@ const uint kMostPositions = kColumnRows * kUsed, kPlaces = kColumnRows * kExpert
 shared uint chosen[kMostPositions];     // [row, used]: experts
 shared float scales_of[kMostPositions];
 shared uint places[kPlaces];            // [expert, row]: 1 + the position; 0: the row does not use it
+const uint kUseWords = (kExperts + 31) / 32;
+shared uint use_bits[kUseWords];        // bit e % 32 of word e / 32: expert e is used
 shared uint in_use[kExperts];           // the experts that are used, in order
-shared uint in_use_count;
 
 // The experts of one row, found by one subgroup of the device.
 void route_row(uint row) {
@@ -45,11 +46,13 @@ void route_row(uint row) {
     for (uint k = 0; k < kUsed; ++k) scales_of[row * kUsed + k] /= sum;
 }
 
-// Fills the lists. Ends with a barrier.
-void find_experts() {
+// Fills the lists, and returns how many experts are used. Ends with a barrier.
+uint find_experts() {
   const uint own = gl_LocalInvocationIndex, stride = gl_WorkGroupSize.x;
   const uint positions = params.rows * kUsed;
   for (uint i = own; i < kPlaces; i += stride) places[i] = 0;
+  if (own < kUseWords) use_bits[own] = 0;
+  if (own < kExperts) in_use[own] = 0;  // past the last one, lavapipe needs an expert, too
   if (kRoutes != 0) {
     for (uint row = gl_SubgroupID; row < params.rows; row += gl_NumSubgroups) route_row(row);
   } else {
@@ -61,28 +64,24 @@ void find_experts() {
   barrier();
   for (uint p = own; p < positions; p += stride) {
     places[chosen[p] * kColumnRows + p / kUsed] = p + 1;
+    atomicOr(use_bits[chosen[p] / 32], 1u << chosen[p] % 32);
     if (kRoutes != 0 && gl_WorkGroupID.y == 0) {
       U32(params.tiles).at[p] = chosen[p];
       F32(params.scales).at[p] = scales_of[p];
     }
   }
   barrier();
-  for (uint e = own; e < kExperts; e += stride) {
-    uint any = 0;
-    [[unroll]] for (uint r = 0; r < kColumnRows; ++r) any |= places[e * kColumnRows + r];
-    in_use[e] = any != 0 ? 1 : 0;
-  }
-  barrier();
   // An expert's place in the list is the number of those in use before it.
   uint before = 0, used = 0;
-  if (own < kExperts) {
-    for (uint e = 0; e < own; ++e) before += in_use[e];
-    used = in_use[own];
+  [[unroll]] for (uint w = 0; w < kUseWords; ++w) {
+    const uint bits = use_bits[w];
+    used += bitCount(bits);
+    if (w < own / 32) before += bitCount(bits);
+    if (w != own / 32 || (bits >> own % 32 & 1) == 0) continue;
+    in_use[before + bitCount(bits & ((1u << own % 32) - 1))] = own;
   }
   barrier();
-  if (own < kExperts && used != 0) in_use[before] = own;
-  if (own == kExperts - 1) in_use_count = before + used;
-  barrier();
+  return used;
 }
 
 shared float subgroup_squares[kSubgroups * kColumnRows];
@@ -191,14 +190,12 @@ void store_results(uint turn, Results results) {
 
 void main() {
   chain_wait_fresh();
-  find_experts();
   // A share of all rounds of all experts in use.
   const uint rounds = (result_count() + kRoundResults - 1) / kRoundResults;
-  const uint all = in_use_count * rounds;
+  const uint all = find_experts() * rounds;
   const uint begin = all * gl_WorkGroupID.y / gl_NumWorkGroups.y;
   const uint end = all * (gl_WorkGroupID.y + 1) / gl_NumWorkGroups.y;
   uvec4 x[kXVecs];
-  if (kFirstProduct) load_rows(x);
   uint turn = 0;
   for (uint item = begin; item < end;) {
     expert = in_use[item / rounds];
@@ -207,7 +204,12 @@ void main() {
     uvec2 rows = weight_rows(first, rounds);
     Weights weights;
     [[unroll]] for (uint u = 0; u < kLaneChunks; ++u) fetch_chunk(weights, planes, rows, u);
-    if (!kFirstProduct) load_positions(x, expert);
+    // While the first weights are on their way.
+    if (!kFirstProduct) {
+      load_positions(x, expert);
+    } else if (item == begin) {
+      load_rows(x);
+    }
     [[dont_unroll]] for (uint round = first; round < last; ++round) {
       const uvec2 next_rows = weight_rows(round + 1, rounds);
       const Results results = find_results(turn, round);  // biases are in flight while weights are multiplied
