@@ -21,6 +21,14 @@ void sample_after(StepBatch& batch, uint32_t row, params::SamplingRow how) {
   batch.sample(row, how);
 }
 
+// Empty for a chain.
+std::span<const uint32_t> parents_of(const BatchPlan& plan, const BatchMember& member) {
+  if (!member.tree) return {};
+  return std::span<const uint32_t>(plan.parents).subspan(member.first_parent, member.proposed);
+}
+
+static_assert(kMaxProposed == params::kMaxProposals && kMaxProposed == kMaxTreeRows);
+
 }  // namespace
 
 BatchBuilder::BatchBuilder(const SchedulerLimits& limits, bool in_place) : in_place_(in_place) {
@@ -67,13 +75,11 @@ const StepBatch& BatchBuilder::build(const BatchPlan& plan, RequestTable& reques
 
 void BatchBuilder::add_member(const BatchPlan& plan, const BatchMember& member) {
   if (member.candidates) return add_candidates(plan, member);
-  std::span<const uint32_t> parents;
-  if (member.tree)
-    parents = std::span<const uint32_t>(plan.parents).subspan(member.first_parent, member.proposed);
   batch_.add_sequence(
       member.first_position,
       std::span<const TokenId>(plan.ids).subspan(member.first_id, member.tokens),
-      std::span<const BlockId>(plan.block_ids).subspan(member.first_block, member.blocks), parents);
+      std::span<const BlockId>(plan.block_ids).subspan(member.first_block, member.blocks),
+      parents_of(plan, member));
   if (member.input_on_gpu) batch_.ids.back() = unread_token(member.input_slot);
 }
 
@@ -108,48 +114,39 @@ void BatchBuilder::add_pooled_rows(const BatchMember& member, PoolingState& pool
 }
 
 // Samples after the newest committed token of the member that was added last, and after each of its
-// proposed tokens, and asks which of these the tokens accept. What the host takes from there leaves
-// nothing behind on the device.
+// proposed tokens. If the host has to decide, the rows change nothing on the device; they report
+// which proposals they accept.
 void BatchBuilder::add_sampled_rows(const BatchPlan& plan, const BatchMember& member,
                                     const ActiveRequest& request) {
   const auto rows = static_cast<uint32_t>(batch_.ids.size());
   const uint32_t first_proposal = rows - member.proposed;
   const uint32_t position = member.first_position + member.tokens - member.proposed;
   const auto proposed = std::span<const TokenId>(batch_.ids).subspan(first_proposal);
-  std::span<const uint32_t> parents;
-  if (member.tree)
-    parents = std::span<const uint32_t>(plan.parents).subspan(member.first_parent, member.proposed);
   const uint32_t proposals = batch_.add_proposals(proposed);
-  std::array<uint32_t, 1 + kMaxProposed> followers{};
-  find_followers(member.proposed, parents, in_place_,
-                 std::span(followers).first(1 + member.proposed));
-  params::SamplingRow newest = request.sampling_row(member.slot, position);
-  if (member.awaits_host) verify_only(newest, {.proposals = proposals, .followers = followers[0]});
+  std::array<VerifiedRow, 1 + kMaxProposed> verified{};
+  find_verified_rows(parents_of(plan, member), in_place_,
+                     std::span(verified).first(1 + member.proposed));
   const Constraint* const constraint = request.constraint().get();
-  if (constraint != nullptr) use_mask(newest, batch_.add_mask(constraint->mask(0)));
-  request.samplers().add_to(newest,
-                            {.read_slot = member.input_on_gpu ? member.slot : params::kNoSlot,
-                             .write_slot = member.awaits_host ? params::kNoSlot : member.slot},
-                            batch_.words);
-  sample_after(batch_, first_proposal - 1, newest);
-
-  std::array<uint32_t, kMaxProposed> paths{};  // the proposals on each one's path, as bits
-  for (uint32_t i = 0; i < member.proposed; ++i) {
-    const uint32_t before = i == 0 ? kNoParent : i - 1;
-    const uint32_t parent = member.tree ? parents[i] : before;
-    paths[i] = (parent == kNoParent ? 0 : paths[parent]) | 1u << i;
-    params::SamplingRow row = request.sampling_row(
-        member.slot, position + static_cast<uint32_t>(std::popcount(paths[i])));
-    verify_only(row, {.proposals = proposals, .path = paths[i], .followers = followers[1 + i]});
-    if (constraint != nullptr) use_mask(row, batch_.add_mask(constraint->mask(1 + i)));
-    std::array<uint32_t, kMaxProposed> path{};
+  for (uint32_t i = 0; i <= member.proposed; ++i) {
+    const auto& [path, followers] = verified[i];
+    params::SamplingRow row =
+        request.sampling_row(member.slot, position + static_cast<uint32_t>(std::popcount(path)));
+    if (member.awaits_host)
+      verify_only(row, {.proposals = proposals, .path = path, .followers = followers});
+    if (constraint != nullptr) use_mask(row, batch_.add_mask(constraint->mask(i)));
+    std::array<TokenId, kMaxProposed> path_tokens{};
     uint32_t length = 0;
-    for (uint32_t k = 0; k <= i; ++k)
-      if ((paths[i] >> k & 1) != 0) path[length++] = proposed[k];
-    assert(!request.needs_proposed_ids() ||
-           std::ranges::none_of(std::span(path).first(length), is_unread));
-    request.samplers().add_to(row, {.path = std::span(path).first(length)}, batch_.words);
-    sample_after(batch_, first_proposal + i, row);
+    for (uint32_t k = 0; k < i; ++k)
+      if ((path >> k & 1) != 0) path_tokens[length++] = proposed[k];
+    const auto known_path = std::span<const TokenId>(path_tokens).first(length);
+    assert(!request.needs_proposed_ids() || std::ranges::none_of(known_path, is_unread));
+    RequestSamplers::Place place{.path = known_path};
+    if (i == 0) {
+      place.read_slot = member.input_on_gpu ? member.slot : params::kNoSlot;
+      place.write_slot = member.awaits_host ? params::kNoSlot : member.slot;
+    }
+    request.samplers().add_to(row, place, batch_.words);
+    sample_after(batch_, first_proposal - 1 + i, row);
   }
 }
 

@@ -35,7 +35,7 @@ struct PooledMember {
 
 class BatchBuilder {
  public:
-  // Reserves room for steps within these limits. `in_place`: see find_followers().
+  // Reserves room for steps within these limits. `in_place`: see find_verified_rows().
   BatchBuilder(const SchedulerLimits& limits, bool in_place);
 
   // Overwrites `sampled` with the members that sample, in the order of their logit rows. Valid

@@ -75,8 +75,8 @@ uint64_t rank_fingerprint(const ModelFile& file) {
     add(fmt::format("{} {} {} {}", tensor.rows, tensor.cols, static_cast<int>(tensor.format),
                     tensor.bytes.size()));
   }
-  add(fmt::format("{} {} {}", sizeof(params::SamplingRow), sizeof(params::StepSequence),
-                  sizeof(RankTask)));
+  add(fmt::format("{} {} {} {}", sizeof(params::SamplingRow), sizeof(params::SamplingResult),
+                  sizeof(params::StepSequence), sizeof(RankTask)));
   return hash;
 }
 

@@ -49,7 +49,7 @@ void Speculator::settle(RequestId request, std::span<const TokenId> proposed,
   if (options_.method != SpeculationMethod::kSynthetic) return;
   for (uint32_t i = 0; i < proposed.size(); ++i) {
     const bool accepts = draw(request * 0x10001 + draws_++) < options_.synthetic_rate;
-    accepted[i] = accepts ? i : kNoParent;
+    accepted[i] = accepts ? i + 1 : 0;
     if (accepts)
       sampled[i] = proposed[i];
     else if (sampled[i] == proposed[i])

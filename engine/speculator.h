@@ -49,7 +49,7 @@ class Speculator {
   // meanwhile must not be judged before collect(). Rounds count from 1.
   std::uint64_t unread_round() const { return unread_ ? round_ : 0; }
   // Waits for those drafts and tells the scheduler their ids. An error means that the device is
-  // lost; if only the draft model has failed, the drafts count as wrong.
+  // lost; if only the draft model has failed, drafts that no step verifies yet are dropped.
   Status collect();
   // When the host had read the drafts of the last round that it has read; the epoch for others.
   EngineClock::time_point read_at(std::uint64_t round) const {

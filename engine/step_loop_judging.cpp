@@ -36,7 +36,7 @@ bool StepLoop::judge(ActiveRequest& request, const SampledMember& member,
     speculation->judged(member.proposed, accepted, sampled_);
   }
   if (ledger.parents().empty()) {
-    // A draft that could not be read is accepted as any other: it is what was sampled before it.
+    // An accepted draft may still be unread: it is the token that was sampled before it.
     links_.scheduler.learn_proposals(id, std::span(sampled_).first(accepted));
     links_.scheduler.commit(id, accepted);
     links_.scheduler.truncate(id, committed + accepted);

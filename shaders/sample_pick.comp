@@ -1,5 +1,5 @@
-// The second of the two sampling kernels: filters, the draw, and log-probabilities. Runs after
-// sample_scan. engine/sampling/README.md defines what it computes.
+// The second of the two sampling kernels: filters, the draw, log-probabilities, and which proposal the token
+// accepts. Runs after sample_scan. engine/sampling/README.md defines what it computes.
 //
 // workgroups = [up to one per lane and per bin, rows, 1]. If top_k leaves few tokens, the first
 // workgroup of a row lists, sorts and draws from them in shared memory. Otherwise it draws from the whole

@@ -9,8 +9,8 @@
 //   chunks[r, c]   = largest logit and its lowest id, smallest logit, sum of exp(logit - largest)
 //   segments[r, s] = key of the largest logit, and tallies[r] = 0, for sample_pick
 //   sums[r, c]     = with kStages, for rows with stages: SamplingSums, behind the chunks
-//   results[r]     = with kPickGreedy: the token with the largest logit, by the row's last workgroup;
-//                    for rows with kSamplingGiven, their given token
+//   results[r]     = with kPickGreedy: the token with the largest logit and the proposal that it accepts, by
+//                    the row's last workgroup; for rows with kSamplingGiven, their given token
 //
 // workgroups = [chunks, rows, 1]. Every kSegmentLanes lanes process kLaneSegments segments one after
 // the other; a workgroup's chunk is at most 8191 logits, so that the sums fit 32 bits. Any vocab; if it
@@ -93,8 +93,7 @@ void pick_greedy(SamplingRow row, uint row_index, uint64_t chunks) {
                             accepted_proposal(row, summary.best_id));
   if (has_choice(summary) && (row.flags & kSamplingGiven) != 0) {
     const float logit = F32(params.logits + uint64_t(row_index) * params.vocab * 4).at[row.given];
-    result = SamplingResult(row.given, (logit - key_logit(summary.best_key)) - summary.log_sum, 1,
-                            kNoProposal);
+    result = SamplingResult(row.given, (logit - key_logit(summary.best_key)) - summary.log_sum, 1, 0);
   }
   if (row.id_index != kNoSlot) U32(params.ids).at[row.id_index] = result.id;
   SamplingResults(params.results).at[row_index] = result;

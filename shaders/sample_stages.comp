@@ -1,4 +1,4 @@
-// The third sampling kernel: chooses the tokens of rows with kSamplingStages, whose samplers or order
+// The third sampling kernel: chooses the tokens, and the proposals they accept, of rows with kSamplingStages, whose samplers or order
 // sample_pick does not know. Runs after sample_scan and sample_pick, and only in steps with such rows.
 // engine/sampling/README.md defines what it computes.
 //

@@ -7,28 +7,28 @@
 
 namespace hearth {
 
-void find_followers(std::uint32_t proposed, std::span<const std::uint32_t> parents, bool in_place,
-                    std::span<std::uint32_t> followers) {
-  assert(proposed <= kMaxProposed && followers.size() == proposed + 1);
-  assert(parents.empty() || parents.size() == proposed);
-  std::ranges::fill(followers, 0u);
-  for (std::uint32_t i = 0; i < proposed; ++i) {
+void find_verified_rows(std::span<const std::uint32_t> parents, bool in_place,
+                        std::span<VerifiedRow> rows) {
+  assert(!rows.empty() && rows.size() <= 1 + kMaxProposed);
+  assert(parents.empty() || parents.size() + 1 == rows.size());
+  std::ranges::fill(rows, VerifiedRow{});
+  for (std::uint32_t i = 0; i + 1 < rows.size(); ++i) {
     const std::uint32_t before = i == 0 ? kNoParent : i - 1;
     const std::uint32_t parent = parents.empty() ? before : parents[i];
-    if (in_place && parent != before) continue;
-    followers[parent == kNoParent ? 0 : parent + 1] |= 1u << i;
+    VerifiedRow& parent_row = rows[parent == kNoParent ? 0 : parent + 1];
+    rows[i + 1].path = parent_row.path | 1u << i;
+    if (!in_place || parent == before) parent_row.followers |= 1u << i;
   }
 }
 
 void follow_accepted(std::span<const std::uint32_t> accepted, Judgement& judgement) {
   judgement.path.clear();
   judgement.next_row = 0;
-  const std::size_t proposed = accepted.size() - 1;
-  // Followers come after what they follow.
-  for (std::uint32_t next = accepted[0]; next < proposed && next >= judgement.next_row;
+  // What follows a row comes after it; anything else is no row.
+  for (std::uint32_t next = accepted[0]; next > judgement.next_row && next < accepted.size();
        next = accepted[judgement.next_row]) {
-    judgement.path.push_back(next);
-    judgement.next_row = next + 1;
+    judgement.path.push_back(next - 1);
+    judgement.next_row = next;
   }
 }
 

@@ -1,7 +1,6 @@
 // Which proposed tokens are accepted. A proposal is accepted if the model samples the very same
-// token at its place. The kernel that samples a row decides that (SamplingResult::accepted), so
-// that draft, verification and acceptance are submitted together; it is told which proposals may
-// follow the row. What is left for the host is to go from row to row.
+// token at its place. The kernel that samples a row finds that out (SamplingResult::accepted): it
+// is told which proposals may follow the row. The host only goes from row to row.
 //
 // For proposals that were not drawn at random themselves, this is rejection sampling: a proposed
 // token is accepted with exactly the probability that the model gives it, and otherwise what was
@@ -17,23 +16,27 @@
 
 namespace hearth {
 
-// The rows of a request with proposals: row 0 is that of the newest committed token, row 1 + i that
-// of proposal i. For each row, the proposals that may follow it, as bits. `parents` as in
-// TokenLedger::propose; empty for a chain of `proposed` tokens. REQUIRES: `followers` has an entry
-// per row.
-// `in_place`: only proposals that directly follow the committed tokens, one after the other. What a
-// row off that chain attends to lies elsewhere in the cache, so the last bits of its logits differ
-// from those of plain decoding.
-void find_followers(std::uint32_t proposed, std::span<const std::uint32_t> parents, bool in_place,
-                    std::span<std::uint32_t> followers);
+// A request with proposals has a row for its newest committed token, row 0, and one for each
+// proposal, row 1 + i. Bit i stands for proposal i.
+struct VerifiedRow {
+  std::uint32_t path = 0;       // the proposals that lead to the row, its own included
+  std::uint32_t followers = 0;  // those that may follow it
+};
+
+// Describes the rows of `rows.size() - 1` proposals. `parents` as in TokenLedger::propose; empty
+// for a chain. `in_place`: a proposal may only follow the row right before its own. What a row of
+// another branch attends to lies elsewhere in the cache, so the last bits of its logits differ from
+// those of plain decoding.
+void find_verified_rows(std::span<const std::uint32_t> parents, bool in_place,
+                        std::span<VerifiedRow> rows);
 
 struct Judgement {
   std::vector<std::uint32_t> path;  // indices of the accepted proposals, first to last
   std::uint32_t next_row = 0;       // the row of the token that follows them
 };
 
-// `accepted` has the proposal that each row accepts; a number that is none, such as
-// params::kNoProposal, if it accepts none. Reuses the memory of `judgement`.
+// `accepted` has, for each row, 1 + the proposal that it accepts, or 0. Reuses the memory of
+// `judgement`.
 void follow_accepted(std::span<const std::uint32_t> accepted, Judgement& judgement);
 
 }  // namespace hearth

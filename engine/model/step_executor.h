@@ -21,7 +21,7 @@ struct StepTicket {
   uint32_t pools = 0;
   bool with_mirostat = false;
   bool with_similarity = false;
-  bool judged = false;  // the host decides on its tokens, and the device waits for that
+  bool judged = false;  // the device waits until the host has read the outcome
   TimelinePoint done;
 };
 

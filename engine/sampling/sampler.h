@@ -31,11 +31,11 @@ struct SamplingPlace {
 Result<params::SamplingRow> make_sampling_row(const SamplingOptions& options,
                                               const SamplingPlace& place);
 
-// Where a verification row is among the proposals to its request, which it names by bits.
+// The place of a verification row among its request's proposals. Bit i stands for proposal i.
 struct VerifiedPlace {
   uint32_t proposals = 0;  // what StepBatch::add_proposals() returned
-  uint32_t path = 0;       // those that lead to the row, its own token included
-  uint32_t followers = 0;  // those that may follow it
+  uint32_t path = 0;       // the proposals that lead to the row, its own token included
+  uint32_t followers = 0;  // the proposals that may follow it
 };
 
 // Turns a row into a verification row: its token is reported, but neither left in a slot nor
@@ -63,7 +63,7 @@ struct LogitMix {
 // An error says which number is out of range.
 Status mix_logits(params::SamplingRow& row, const LogitMix& mix);
 
-// Whether only the host gets the row's token, to decide whether it stays.
+// Whether the host has to read the row's outcome before the next step of its request.
 bool is_judged(const params::SamplingRow& row);
 
 // Whether the row has a path, DRY penalties or a mask; whether it is mixed; whether it has stages.
@@ -88,7 +88,7 @@ struct Sampling {
   BufferSlice history;          // [slots, history_capacity] TokenCount
   BufferSlice scratch;          // plan.scratch_bytes()
   BufferSlice counts;           // [rows] u32, zero before and after the kernels
-  BufferSlice ids;              // u32, written at each row's id_index
+  BufferSlice ids;              // u32, written at each row's id_index; followers may be there
   BufferSlice results;          // [rows] SamplingResult
   BufferSlice top;              // [rows, kMaxTopLogprobs] TokenLogprob
   BufferSlice words;            // the step's: proposals, masks, DRY penalties, stages

@@ -64,9 +64,8 @@ class TokenLedger {
   // `tokens`, and a parent comes before its children. REQUIRES: neither pending() nor awaiting().
   std::uint32_t propose(std::span<const TokenId> tokens,
                         std::span<const std::uint32_t> parents = {});
-  // The ids of the first proposals, as many as are known; those that were not unread stay what they
-  // are. Proposals that a planned step has dropped are ignored; those beyond `tokens` are dropped
-  // unless a planned step verifies them.
+  // The ids of the first proposals, as many as are known. Proposals that a planned step has dropped
+  // are ignored; those beyond `tokens` are dropped unless a planned step verifies them.
   void learn_proposals(std::span<const TokenId> tokens);
   // Proposes candidates for the next token, in place of earlier proposals. What was computed of the
   // committed tokens stays. REQUIRES: not pending(); there is a candidate, and room for one.

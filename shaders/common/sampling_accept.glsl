@@ -4,24 +4,19 @@
 #ifndef HEARTH_SAMPLING_ACCEPT_GLSL
 #define HEARTH_SAMPLING_ACCEPT_GLSL
 
-// The id of the first proposal in `left`, as bits. A draft model's step may have left it on the device.
-// Without a proposal, or a place there, the addresses must be valid all the same, for lavapipe.
-uint first_proposed(SamplingRow row, uint left) {
-  const bool any = left != 0;
-  const uint given = U32(params.words).at[any ? row.proposals + uint(findLSB(left)) : 0];
-  const bool is_sampled = any && (given & kSampledId) != 0;
-  const uint sampled = U32(params.ids).at[is_sampled ? given & ~kSampledId : 0];
-  return is_sampled ? sampled : given;
-}
-
-// Counts down instead of asking for `left`, from which lavapipe would conclude that there is a proposal.
+// 1 + the first of the row's followers that is `id`, or 0. A draft model's step may have left a follower's id
+// on the device. Lavapipe loads also where no lane gets to, so every index is 0 unless there is something.
 uint accepted_proposal(SamplingRow row, uint id) {
-  uint left = row.followers;
-  for (uint count = bitCount(left); count > 0; --count) {
-    if (first_proposed(row, left) == id) return uint(findLSB(left));
-    left &= left - 1;
+  const int last = findMSB(row.followers);
+  uint accepted = 0;
+  for (int i = max(findLSB(row.followers), 0); i <= last && accepted == 0; ++i) {
+    const bool follows = (row.followers >> (i & 31) & 1) != 0;
+    const uint given = U32(params.words).at[follows ? row.proposals + uint(i & 31) : 0];
+    const bool is_sampled = follows && (given & kSampledId) != 0;
+    const uint sampled = U32(params.ids).at[is_sampled ? given & ~kSampledId : 0];
+    if (follows && (is_sampled ? sampled : given) == id) accepted = uint(i) + 1;
   }
-  return kNoProposal;
+  return accepted;
 }
 
 #endif

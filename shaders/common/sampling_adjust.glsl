@@ -13,7 +13,7 @@ layout(buffer_reference, std430, buffer_reference_align = 4) workgroupcoherent b
   uint at[];
 };
 
-shared uint path_tokens[kExtras != 0 ? kMaxPathTokens : 1];
+shared uint path_tokens[kExtras != 0 ? kMaxProposals : 1];
 shared uint path_in_history;  // bit j: path_tokens[j] is in the history
 
 bool has_penalties(SamplingRow row) {
@@ -44,7 +44,7 @@ void penalize(SamplingRow row, SharedF32 logits, uint token, uint count) {
 
 // Loads the path's tokens, in their order.
 void load_path(SamplingRow row) {
-  for (uint i = gl_LocalInvocationID.x; i < kMaxPathTokens; i += gl_WorkGroupSize.x) {
+  for (uint i = gl_LocalInvocationID.x; i < kMaxProposals; i += gl_WorkGroupSize.x) {
     const bool on_path = (row.path >> i & 1) != 0;
     // Lanes without a token load the first one: the address must be valid on lavapipe.
     const uint token = U32(params.words).at[on_path ? row.proposals + i : 0];

@@ -18,7 +18,7 @@ bool has_choice(RowSummary row) {
 // already be reading it.
 SamplingResult no_choice(RowSummary row) {
   return SamplingResult(0, uintBitsToFloat(kMinusInfinityBits),
-                        row.lowest_key == kNanKey ? kNanLogits : 0, kNoProposal);
+                        row.lowest_key == kNanKey ? kNanLogits : 0, 0);
 }
 
 // What sample_scan found in a chunk; for a chunk past the last, a neutral element.

@@ -98,8 +98,7 @@ HEARTH_STRUCT_END
 HEARTH_CONSTANT(kNoHistory, 0xffffffffu)
 HEARTH_CONSTANT(kNoSlot, 0xffffffffu)
 HEARTH_CONSTANT(kOtherModel, 0x80000000u)
-HEARTH_CONSTANT(kMaxPathTokens, 32u)  // the bits of a path
-HEARTH_CONSTANT(kNoProposal, 0xffffffffu)
+HEARTH_CONSTANT(kMaxProposals, 32u)  // per request: the bits of a path and of followers
 HEARTH_CONSTANT(kMaxTopLogprobs, 20u)
 HEARTH_CONSTANT(kNoToken, 0xffffffffu)  // the id of an unused TokenLogprob
 
@@ -125,7 +124,7 @@ HEARTH_STRUCT(SamplingResult)
   uint id;        // 0 if there is none to choose
   float logprob;  // -infinity if there is none to choose
   uint kept;      // number of tokens left after the filters, or kNanLogits
-  uint accepted;  // the first of the row's followers that is this token, or kNoProposal
+  uint accepted;  // 1 + the first of the row's followers that is this token; 0: none is
 HEARTH_STRUCT_END
 
 HEARTH_CONSTANT(kNanLogits, 0xffffffffu)  // a logit of the row is NaN, so nothing was sampled

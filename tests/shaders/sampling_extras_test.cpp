@@ -118,7 +118,7 @@ TEST_F(SamplingExtrasTest, PenaltiesCountThePathAfterTheHistory) {
     }
   }
   rows[1].path.resize(1);
-  rows[2].path.assign(params::kMaxPathTokens - 8, 4242);
+  rows[2].path.assign(params::kMaxProposals - 8, 4242);
   std::vector<float> logits = random_floats(rows.size() * kVocab, 3, 1.5f);
   for (size_t r = 0; r < rows.size(); ++r) {
     for (const auto& entry : rows[r].history) logits[r * kVocab + entry.token] += 5;
@@ -128,8 +128,9 @@ TEST_F(SamplingExtrasTest, PenaltiesCountThePathAfterTheHistory) {
     EXPECT_EQ(check(plan, kVocab, logits, rows), 0);
 }
 
-// Proposals that may follow a row: the token that it samples among them or not, twice, left on the
-// device by another step, and such that follow another row. With every kernel that samples.
+// The token that a row samples is among its followers, or not, or twice; some followers are left on
+// the device by another step, and some proposals follow another row. Runs every kernel that
+// samples.
 TEST_F(SamplingExtrasTest, RowsAcceptTheFollowerThatTheySample) {
   constexpr uint32_t kVocab = 4100;
   std::mt19937 generator(5);
@@ -158,6 +159,12 @@ TEST_F(SamplingExtrasTest, RowsAcceptTheFollowerThatTheySample) {
       rows[r].followers[generator() % count] = rows[r].followers[generator() % count] = token;
       ++with_the_token;
     }
+    // As many proposals as there can be, three in four of them followers, and the right one last.
+    rows[2].path.clear();
+    const auto third = std::span(logits).subspan(size_t{2} * kVocab, kVocab);
+    const uint32_t sampled_there = reference_sample(third, rows[2]).id;
+    rows[2].followers.assign(params::kMaxProposals / 4 * 3, (sampled_there + 1) % kVocab);
+    rows[2].followers.back() = sampled_there;
     const SamplingShape shape{.rows = static_cast<uint32_t>(rows.size()),
                               .vocab = kVocab,
                               .greedy = greedy,
@@ -165,11 +172,11 @@ TEST_F(SamplingExtrasTest, RowsAcceptTheFollowerThatTheySample) {
     for (const SamplingPlan& plan : plans(shape)) {
       EXPECT_LE(check(plan, kVocab, logits, rows), 2);
       const Sampled sampled = sample(plan, kVocab, logits, rows);
-      EXPECT_EQ(sampled.results[3].accepted, params::kNoProposal);
-      const auto accepting = static_cast<uint32_t>(
-          std::ranges::count_if(sampled.results, [](const params::SamplingResult& result) {
-            return result.accepted != params::kNoProposal;
-          }));
+      EXPECT_EQ(sampled.results[2].accepted, params::kMaxProposals);
+      EXPECT_EQ(sampled.results[3].accepted, 0u);
+      const auto accepting = static_cast<uint32_t>(std::ranges::count_if(
+          sampled.results,
+          [](const params::SamplingResult& result) { return result.accepted != 0; }));
       EXPECT_GE(accepting + 2, with_the_token);
     }
   }

@@ -24,6 +24,7 @@
 #include "engine/scheduling/scheduler.h"
 #include "engine/scheduling/unread_token.h"
 #include "runtime/faults.h"
+#include "tests/support/reference_judging.h"
 #include "tests/support/stand_in_sampler.h"
 
 namespace hearth::testing {
@@ -284,7 +285,7 @@ class StandInExecutor final : public StepExecutor {
     std::vector<params::TokenCount>& history = history_.at(sampling.history_slot);
     std::vector<params::TokenCount> with_path;  // plain decoding does not allocate
     if (sampling.path != 0) with_path = history;
-    for (uint32_t i = 0; i < params::kMaxPathTokens; ++i)
+    for (uint32_t i = 0; i < params::kMaxProposals; ++i)
       if ((sampling.path >> i & 1) != 0)
         count_token(with_path, known_id(batch.words.at(sampling.proposals + i)));
     const std::span<const params::TokenCount> counted(sampling.path != 0 ? with_path : history);
@@ -295,12 +296,12 @@ class StandInExecutor final : public StepExecutor {
     return id;
   }
 
-  // The first proposal that may follow a row and is the token sampled there.
+  // What the row accepts, like SamplingResult::accepted.
   uint32_t accepted(const StepBatch& batch, const params::SamplingRow& sampling, TokenId id) const {
-    for (uint32_t i = 0; i < params::kMaxPathTokens; ++i)
-      if ((sampling.followers >> i & 1) != 0 && id_of(batch.words.at(sampling.proposals + i)) == id)
-        return i;
-    return params::kNoProposal;
+    std::vector<TokenId> proposed;
+    for (int i = 0; i < std::bit_width(sampling.followers); ++i)
+      proposed.push_back(id_of(batch.words.at(sampling.proposals + static_cast<uint32_t>(i))));
+    return reference_accepted(sampling.followers, proposed, id);
   }
 
   // Rows that want the most probable tokens get them. Steps without such rows have no list.

@@ -25,7 +25,7 @@ struct SpeculationOptions {
   std::uint32_t shared_tokens = 0;  // of other requests' output to look up, too; 0: none
   bool draft_model = false;         // whether there is one
   float draft_min_p = 0;            // a draft ends before a token that its model finds less likely
-  bool in_place = false;            // see find_followers(); for equality to the last bit
+  bool in_place = false;            // see find_verified_rows(); for equality to the last bit
   bool on_cpu = false;              // steps run on a CPU, where rows cost more (row_costs.h)
 };
 

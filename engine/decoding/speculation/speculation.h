@@ -68,7 +68,7 @@ class Speculation {
   // says itself which of them may follow. Valid until the next call.
   std::span<const std::uint32_t> guess_chain();
   // Learns what became of the last guesses. `sampled` has the token of each row, as
-  // find_followers() counts them.
+  // VerifiedRow counts them.
   void judged(std::uint32_t proposed, std::uint32_t accepted,
               std::span<const std::uint32_t> sampled = {});
 

@@ -51,6 +51,36 @@ TEST(Acceptance, InPlaceOnlyTheFirstBranchIsAccepted) {
   EXPECT_EQ(judgement.next_row, 0u);
 }
 
+TEST(Acceptance, RowsKnowTheirPathAndWhatMayFollow) {
+  const auto rows_of = [](uint32_t proposed, const Tokens& parents, bool in_place) {
+    std::vector<VerifiedRow> rows(1 + proposed, VerifiedRow{77, 77});
+    find_verified_rows(parents, in_place, rows);
+    std::vector<std::pair<uint32_t, uint32_t>> found;
+    for (const VerifiedRow& row : rows) found.emplace_back(row.path, row.followers);
+    return found;
+  };
+  using Rows = std::vector<std::pair<uint32_t, uint32_t>>;
+  EXPECT_EQ(rows_of(0, {}, false), (Rows{{0, 0}}));
+  EXPECT_EQ(rows_of(2, {}, false), (Rows{{0, 1}, {1, 2}, {3, 0}}));
+  const Tokens tree{kNoParent, kNoParent, 1, 1};
+  EXPECT_EQ(rows_of(4, tree, false), (Rows{{0, 3}, {1, 0}, {2, 12}, {6, 0}, {10, 0}}));
+  EXPECT_EQ(rows_of(4, tree, true), (Rows{{0, 1}, {1, 0}, {2, 4}, {6, 0}, {10, 0}}));
+  const auto longest = rows_of(kMaxProposed, {}, false);
+  EXPECT_EQ(longest[31], (std::pair{0x7fffffffu, 0x80000000u}));
+  EXPECT_EQ(longest[32], (std::pair{0xffffffffu, 0u}));
+}
+
+// Whatever a device reports, the host ends.
+TEST(Acceptance, OnlyLaterRowsAreFollowed) {
+  Judgement judgement;
+  for (const Tokens& accepted :
+       {Tokens{1, 1, 0}, Tokens{1, 0, 2}, Tokens{1, 3, 0}, Tokens{1, ~0u, 0}}) {
+    follow_accepted(accepted, judgement);
+    EXPECT_EQ(judgement.path, (Tokens{0}));
+    EXPECT_EQ(judgement.next_row, 1u);
+  }
+}
+
 // A proposal that is always the same token: the outcome still follows the model's distribution.
 TEST(Acceptance, KeepsTheDistribution) {
   constexpr std::array<double, 4> kModel{0.1, 0.5, 0.15, 0.25};

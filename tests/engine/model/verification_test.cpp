@@ -128,7 +128,7 @@ TEST_F(VerificationTest, DraftsOfAnotherRunnerAreVerifiedUnread) {
   const std::vector<params::SamplingResult> results = run(tiny, batch);
   for (uint32_t i = 0; i <= kDrafts; ++i) {
     expect_same(results[i], plain[1 + i], 1 + i);
-    EXPECT_EQ(results[i].accepted, i < kDrafts ? i : params::kNoProposal);
+    EXPECT_EQ(results[i].accepted, i < kDrafts ? i + 1 : 0);
   }
 }
 
@@ -190,7 +190,7 @@ TEST_F(VerificationTest, VerifiedTokensEqualThoseOfPlainDecoding) {
       committed.clear();
       for (uint32_t i = 0; i <= right; ++i, ++done) {
         expect_same(results[1 + i], plain[done], done);
-        EXPECT_EQ(results[1 + i].accepted, i < right ? i : params::kNoProposal);
+        EXPECT_EQ(results[1 + i].accepted, i < right ? i + 1 : 0);
         committed.push_back(plain[done].id);
       }
     }
