@@ -6,6 +6,7 @@
 
 #include "params/paged_kv.h"
 #include "runtime/buffer.h"
+#include "runtime/rounding.h"
 
 namespace hearth {
 
@@ -27,7 +28,7 @@ inline uint64_t kv_block_bytes(KvFormat format, uint32_t kv_heads, uint32_t head
   return format == KvFormat::kF16 ? elements * 2 : elements;
 }
 inline uint64_t kv_block_scale_bytes(KvFormat format, uint32_t kv_heads, uint32_t head_size) {
-  const uint32_t runs = (head_size + params::kScaleWeights - 1) / params::kScaleWeights;
+  const uint32_t runs = divide_up(head_size, params::kScaleWeights);
   return format == KvFormat::kF16 ? 0 : uint64_t{kv_heads} * params::kTokensPerBlock * runs * 2;
 }
 

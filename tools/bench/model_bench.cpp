@@ -8,6 +8,7 @@
 
 #include "engine/sampling/sampler.h"
 #include "engine/scheduling/batch_plan.h"
+#include "runtime/rounding.h"
 
 namespace hearth {
 namespace {
@@ -204,7 +205,7 @@ double ModelBench::ideal_decode_seconds(uint32_t batch) const {
 }
 
 Result<ModelTime> ModelBench::prompt(const OnRun& on_run) {
-  const uint32_t steps = (options_.prompt + step_tokens() - 1) / step_tokens();
+  const uint32_t steps = divide_up(options_.prompt, step_tokens());
   return repeat({.test = "prompt", .tokens = options_.prompt, .steps = steps}, prompt_cost(),
                 on_run, [&] { return prompt_seconds(); });
 }

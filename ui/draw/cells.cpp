@@ -67,7 +67,7 @@ void draw_cell_gaps(const CellGrid& grid, ImDrawList& draw, ImVec2 corner, size_
                     ImU32 background) {
   if (!grid.gaps || end <= first) return;
   const float thick = grid.pitch >= 10 ? 2.0f : 1.0f;
-  const size_t first_row = first / grid.columns, rows = (end - 1) / grid.columns + 1;
+  const size_t first_row = first / grid.columns, rows = divide_up(end, grid.columns);
   const float top = corner.y + static_cast<float>(first_row) * grid.pitch;
   const float bottom = corner.y + static_cast<float>(rows) * grid.pitch;
   for (size_t row = first_row + 1; row <= rows; ++row) {

@@ -10,6 +10,7 @@
 #include "engine/text/jinja/interpreter.h"
 #include "engine/text/jinja/print.h"
 #include "engine/text/jinja/text_tools.h"
+#include "runtime/rounding.h"
 
 namespace hearth::jinja {
 namespace global {
@@ -31,7 +32,7 @@ Value range(Interpreter& in, const Value&, const Arguments& arguments) {
   const std::int64_t distance =
       range.step > 0 ? range.stop - range.start : range.start - range.stop;
   const std::int64_t stride = range.step > 0 ? range.step : -range.step;
-  range.count = distance <= 0 ? 0 : (distance - 1) / stride + 1;
+  range.count = distance <= 0 ? 0 : divide_up(distance, stride);
   if (range.count > kMaxRange) fail(fmt::format("range() is longer than {} numbers", kMaxRange));
   Value value = Value::of(Kind::kRange);
   value.range = in.heap().make(range);
