@@ -24,7 +24,7 @@ const uint kSubgroupSize = gl_WorkGroupSize.x;
 #include "common/attention_score.glsl"
 #include "common/attention_merge_splits.glsl"
 
-const uint kLaneQuads = (kRowQuads + kSubgroupSize - 1) / kSubgroupSize;
+const uint kLaneQuads = DIVIDE_UP(kRowQuads, kSubgroupSize);
 
 void main() {
   const Work work = find_work();

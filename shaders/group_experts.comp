@@ -17,7 +17,7 @@
 shared uint counts[kExperts];        // pairs of each expert
 shared uint subgroup_counts[256];    // enough for 1024 invocations in subgroups of 4
 
-uint tiles_of(uint pairs) { return (pairs + params.tile_rows - 1) / params.tile_rows; }
+uint tiles_of(uint pairs) { return DIVIDE_UP(pairs, params.tile_rows); }
 
 // The sum over the workgroup, in every invocation, and over the invocations before this one.
 uint workgroup_sum(uint value, out uint before) {

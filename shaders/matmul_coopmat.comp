@@ -74,9 +74,9 @@ const uint kSlices = kTileInputs / kFragmentInputs;
 // of x, and neighbouring lanes load neighbouring ones.
 const uint kRowChunks = kTileInputs / kChunkWeights;
 const uint kTileChunks = kTileOutputs * kRowChunks;
-const uint kWeightLoads = (kTileChunks + gl_WorkGroupSize.x - 1) / gl_WorkGroupSize.x;
+const uint kWeightLoads = DIVIDE_UP(kTileChunks, gl_WorkGroupSize.x);
 const uint kTileVecs = kTileRows * kRowVecs;
-const uint kXLoads = (kTileVecs + gl_WorkGroupSize.x - 1) / gl_WorkGroupSize.x;
+const uint kXLoads = DIVIDE_UP(kTileVecs, gl_WorkGroupSize.x);
 const uint kWeightBuffers = kAhead * kWeightLoads;
 const uint kXAhead = kUnrolledSteps != 0 ? 1 : kAhead;  // x comes from a cache, not from memory
 const uint kXBuffers = kXAhead * kXLoads;
@@ -280,10 +280,10 @@ void main() {
 
   // This workgroup's part of k, in whole steps, or whole groups of unrolled steps.
   const uint stretch = max(kUnrolledSteps, 1) * kTileInputs;
-  const uint stretches = (params.inputs + stretch - 1) / stretch;
+  const uint stretches = DIVIDE_UP(params.inputs, stretch);
   const uint begin = stretches * work.split / work.splits * stretch;
   const uint end = min(stretches * (work.split + 1) / work.splits * stretch, params.inputs);
-  const uint steps = (end - begin + kTileInputs - 1) / kTileInputs;
+  const uint steps = DIVIDE_UP(end - begin, kTileInputs);
   const uint last = begin + (steps - 1) * kTileInputs;
 
   RawChunk chunks[kWeightBuffers];

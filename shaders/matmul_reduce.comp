@@ -14,7 +14,7 @@ void add_up() {
   const uint row = gl_WorkGroupID.y;
   const uint n = gl_GlobalInvocationID.x * 4;
   if (n >= params.outputs) return;
-  const uint rows = (params.rows + kTileRows - 1) / kTileRows * kTileRows;
+  const uint rows = DIVIDE_UP(params.rows, kTileRows) * kTileRows;
   F32x4 partial = F32x4(params.x);
   const vec4 residual = load_residual_quad(row, n);
   vec4 parts[kSplits];

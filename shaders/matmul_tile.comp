@@ -111,9 +111,9 @@ void store_sums(Sums, uint first_row, uint first_output) {
 // How a tile's loads are distributed: every lane loads the same number of chunks of weights and of quads
 // of x, and neighbouring lanes load neighbouring ones.
 const uint kRowChunks = kTileInputs / kChunkWeights;
-const uint kWeightLoads = (kTileOutputs * kRowChunks + gl_WorkGroupSize.x - 1) / gl_WorkGroupSize.x;
+const uint kWeightLoads = DIVIDE_UP(kTileOutputs * kRowChunks, gl_WorkGroupSize.x);
 const uint kRowQuads = kTileInputs / 4;
-const uint kXLoads = (kTileRows * kRowQuads + gl_WorkGroupSize.x - 1) / gl_WorkGroupSize.x;
+const uint kXLoads = DIVIDE_UP(kTileRows * kRowQuads, gl_WorkGroupSize.x);
 
 // Operands in flight from memory to the tiles.
 #define Fetched Chunk weights[kWeightLoads], inout vec4 xs[kXLoads]
@@ -167,8 +167,8 @@ void main() {
   const Planes planes = planes_at(EXPERT_WEIGHTS, params.outputs * (params.inputs / kBlockWeights));
 
   // This workgroup's part of k, in whole steps.
-  const uint steps = (params.inputs + kTileInputs - 1) / kTileInputs;
-  const uint share = (steps + kSplits - 1) / kSplits;
+  const uint steps = DIVIDE_UP(params.inputs, kTileInputs);
+  const uint share = DIVIDE_UP(steps, kSplits);
   const uint begin = gl_WorkGroupID.z * share * kTileInputs;
   const uint end = min(steps, (gl_WorkGroupID.z + 1) * share) * kTileInputs;
 

@@ -26,7 +26,7 @@ const uint kRows = 1;
 #include "common/team.glsl"
 
 const uint kRowChunks = kInputs / kChunkWeights;
-const uint kChunks = (kRowChunks + kTeamLanes - 1) / kTeamLanes;
+const uint kChunks = DIVIDE_UP(kRowChunks, kTeamLanes);
 const uint kRoundChunks = kOutputs * kChunks;
 const uint kChunkQuads = kChunkWeights / 4, kXQuads = kChunks * kChunkQuads;
 

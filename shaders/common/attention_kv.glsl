@@ -27,7 +27,7 @@ const uint kRowChunks = kHeadSize / kChunkElements;
 
 #ifdef KV_Q8_0
 float row_scale(uint64_t scales, uint row, uint index) {
-  const uint row_scales = (kHeadSize + kScaleWeights - 1) / kScaleWeights;
+  const uint row_scales = DIVIDE_UP(kHeadSize, kScaleWeights);
   return float(KvScales(scales + uint64_t(row) * (row_scales * 2)).at[index]);
 }
 #endif

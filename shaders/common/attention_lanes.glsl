@@ -42,8 +42,8 @@ uint swizzle(uint key, uint lane) {
 // a lane of the product needs four values of every sixteen: those of keys 2 * lane, the next, and the
 // two that are 8 further on.
 const uint kKeyPairs = kKeys / 2 * kRowChunks, kValueFours = kKeys / 4 * kRowChunks;
-const uint kKeyPairLoads = (kKeyPairs + kInvocations - 1) / kInvocations;
-const uint kValueFourLoads = (kValueFours + kInvocations - 1) / kInvocations;
+const uint kKeyPairLoads = DIVIDE_UP(kKeyPairs, kInvocations);
+const uint kValueFourLoads = DIVIDE_UP(kValueFours, kInvocations);
 const uint kKeyLoads = 2 * kKeyPairLoads, kValueLoads = 4 * kValueFourLoads;
 
 // x = the first key of the pair, y = chunk.

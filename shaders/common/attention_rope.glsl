@@ -20,11 +20,11 @@ vec4 query_quad(Work work, uint row, uint quad) {
 // One subgroup per task: the heads of q, then the token's key and its value.
 const uint kKeyTask = kHeadsPerKvHead, kTasks = kHeadsPerKvHead + 2;
 const uint kTaskSubgroups = gl_WorkGroupSize.x / kSubgroupSize;
-const uint kSubgroupTasks = (kTasks + kTaskSubgroups - 1) / kTaskSubgroups;
+const uint kSubgroupTasks = DIVIDE_UP(kTasks, kTaskSubgroups);
 
 // The lane's quads of a head, kLaneQuads per step. Quads from kHeadQuads on do not exist.
 const uint kStepQuads = kSubgroupSize * kLaneQuads;
-const uint kSteps = (kHeadQuads + kStepQuads - 1) / kStepQuads;
+const uint kSteps = DIVIDE_UP(kHeadQuads, kStepQuads);
 const uint kQuadsPerLane = kSteps * kLaneQuads;
 uint lane_quad(uint i) {
   return i / kLaneQuads * kStepQuads + gl_SubgroupInvocationID * kLaneQuads + i % kLaneQuads;

@@ -5,7 +5,7 @@
 #ifndef HEARTH_ATTENTION_RUN_GLSL
 #define HEARTH_ATTENTION_RUN_GLSL
 
-const uint kLaneChunks = (kRowChunks + kStreamLanes - 1) / kStreamLanes;
+const uint kLaneChunks = DIVIDE_UP(kRowChunks, kStreamLanes);
 const uint kLaneChunkQuads = kLaneChunks * kChunkQuads;
 const uint kStreams = kSubgroupSize / kStreamLanes;  // of a subgroup
 const uint kStep = kSubgroups * kStreams * kRun;  // keys from a stream's run to its next

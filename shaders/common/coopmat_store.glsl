@@ -101,7 +101,7 @@ void store_outputs(Fragment sums[kSums], uint first_row, uint first_output) {
   const uint row = first_row + subgroup_id() / kSubgroupsAcross * kSubgroupRows;
   const uint column = first_output + subgroup_id() % kSubgroupsAcross * kSubgroupOutputs;
   const uint stagings = kFragmentsAcross / kStagingFragments;  // per row of fragments
-  const uint lane_quads = (kStagingResults + kSubgroupSize - 1) / kSubgroupSize;
+  const uint lane_quads = DIVIDE_UP(kStagingResults, kSubgroupSize);
   barrier();  // the operands may still be read
   [[unroll]] for (uint i = 0; i < kFragmentsDown; ++i) {
     // The residuals of a whole row of fragments are loaded together, so that they are waited for once.

@@ -26,7 +26,7 @@ Work find_work() {
   if (kTailSplits > 1) {
     const uint beyond = max(gl_WorkGroupID.x, params.whole_tiles) - params.whole_tiles;
     const uint tile = min(gl_WorkGroupID.x, params.whole_tiles + beyond / kTailSplits);
-    const uint row_tiles = (params.rows + kTileRows - 1) / kTileRows;
+    const uint row_tiles = DIVIDE_UP(params.rows, kTileRows);
     const bool whole = tile < params.whole_tiles;
     work = Work(tile % row_tiles, tile / row_tiles, whole ? 0 : beyond % kTailSplits,
                   whole ? 1 : kTailSplits, beyond / kTailSplits);

@@ -17,7 +17,7 @@ const uint kUnrolled = kAhead % kPairs == 0 ? kAhead : kPairs % kAhead == 0 ? kP
 // A subgroup's part of k: four lanes have four neighbouring pieces of each of kLanePieces steps.
 // Pieces past the end of a row are clamped to the last; x is 0 for them.
 const uint kRowPieces = kInputs / kPieceWeights, kPieceVecs = kPieceWeights / kVecHalves;
-const uint kLanePieces = ((kRowPieces + 3) / 4 + kSubgroups - 1) / kSubgroups;
+const uint kLanePieces = DIVIDE_UP((kRowPieces + 3) / 4, kSubgroups);
 const uint kXVecs = kLanePieces * kPieceVecs, kAllXVecs = kPairs * kXVecs;
 const uint kRowQuads = 2 * kXVecs;
 const uint kMatrices = 2 * kPairs;
@@ -185,7 +185,7 @@ uint partial_at(uint round, uint subgroup, uint result) {
 }
 
 // The results that a lane finishes, gl_WorkGroupSize.x apart: what is added to each.
-const uint kLaneResults = (kRounds * kRoundResults + gl_WorkGroupSize.x - 1) / gl_WorkGroupSize.x;
+const uint kLaneResults = DIVIDE_UP(kRounds * kRoundResults, gl_WorkGroupSize.x);
 
 vec2 addend(uint round, uint n) {
   const uint outputs = (kFirstProduct ? 2 : 1) * kResults;

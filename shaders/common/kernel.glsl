@@ -1,5 +1,5 @@
 // Every kernel includes this right after its #version and #extension GL_GOOGLE_include_directive: the
-// extensions that Hearth requires of a device, and typed views of memory by address.
+// extensions that Hearth requires of a device, typed views of memory by address, and rounding.
 //
 //   F32x4(params.input).at[i]      the i-th vec4 at that address
 //
@@ -16,6 +16,8 @@
 #extension GL_KHR_memory_scope_semantics : require
 #extension GL_KHR_shader_subgroup_basic : require
 #extension GL_KHR_shader_subgroup_arithmetic : require
+
+#include "common/rounding.glsl"
 
 layout(buffer_reference, std430, buffer_reference_align = 4) nonprivate buffer F32 { float at[]; };
 layout(buffer_reference, std430, buffer_reference_align = 16) nonprivate buffer F32x4 { vec4 at[]; };

@@ -35,7 +35,7 @@ shared uvec4 tiles[kBuffers * kXVecs > kAllStagingVecs ? kBuffers * kXVecs : kAl
 
 // An invocation loads vecs of x in pairs, from rows 8 apart.
 const uint kXPairs = kXVecs / 2;
-const uint kXPairLoads = (kXPairs + gl_WorkGroupSize.x - 1) / gl_WorkGroupSize.x;
+const uint kXPairLoads = DIVIDE_UP(kXPairs, gl_WorkGroupSize.x);
 const uint kXLoads = 2 * kXPairLoads;
 
 #include "common/coopmat_tile.glsl"
@@ -159,7 +159,7 @@ void main() {
   Source source;
   find_source(source, first_row, first_output);
 #ifdef EXPERTS
-  const uint steps = (params.inputs + kStep - 1) / kStep;
+  const uint steps = DIVIDE_UP(params.inputs, kStep);
 #else
   const uint steps = params.inputs / kStep;
 #endif

@@ -26,10 +26,10 @@ const uint kOutputChunks = kLaneVecs / kChunkVecs;  // per step and output
 
 // A subgroup's part of k. Chunks past the end of a row are clamped to the last, so that loads stay in
 // bounds; x is 0 for them.
-const uint kRowSteps = (kInputs + kStep - 1) / kStep, kRowChunks = kInputs / kChunkWeights;
+const uint kRowSteps = DIVIDE_UP(kInputs, kStep), kRowChunks = kInputs / kChunkWeights;
 const uint kRowVecs = kInputs / kVecHalves;
 const uint kKSplits = kSplits * kSubgroups;
-const uint kSteps = (kRowSteps + kKSplits - 1) / kKSplits;
+const uint kSteps = DIVIDE_UP(kRowSteps, kKSplits);
 const bool kWhole = kInputs % (kStep * kKSplits) == 0;
 const uint kColumnVecs = kSteps * kLaneVecs, kXVecs = kColumns * kColumnVecs;
 const uint kLaneChunks = kSteps * kOutputChunks;  // per output

@@ -40,9 +40,9 @@ uint swizzle(uint row, uint lane) {
 // Invocations load from pairs of rows 8 apart: chunks of weights, and vecs of x.
 const uint kRowChunks = kStep / kChunkWeights;
 const uint kChunkPairs = kTileOutputs / 2 * kRowChunks;
-const uint kWeightLoads = 2 * ((kChunkPairs + gl_WorkGroupSize.x - 1) / gl_WorkGroupSize.x);
+const uint kWeightLoads = 2 * DIVIDE_UP(kChunkPairs, gl_WorkGroupSize.x);
 const uint kVecPairs = kTileRows / 2 * kStepVecs;
-const uint kXLoads = 2 * ((kVecPairs + gl_WorkGroupSize.x - 1) / gl_WorkGroupSize.x);
+const uint kXLoads = 2 * DIVIDE_UP(kVecPairs, gl_WorkGroupSize.x);
 
 #include "common/coopmat_tile.glsl"
 

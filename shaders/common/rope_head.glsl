@@ -117,7 +117,7 @@ uint pack_quad(vec4 x, float inverse) {
 
 void write_cache(uint64_t cache, uint64_t scales, uint kv_row, uint first, vec4 quads[kLaneQuads]) {
   const uint group_lanes = kScaleWeights / 4 / kLaneQuads;
-  const uint head_groups = (kHeadSize + kScaleWeights - 1) / kScaleWeights;
+  const uint head_groups = DIVIDE_UP(kHeadSize, kScaleWeights);
   const uint own_group = gl_SubgroupInvocationID / group_lanes;
   float lane_max = 0.0;
   [[unroll]] for (uint i = 0; i < kLaneQuads; ++i) {

@@ -107,7 +107,7 @@ uint64_t running_sum(uint i) { return join_words(bin_low[i], bin_high[i]); }
 // Adds up the weights of the range in the list's order, and returns their sum.
 uint64_t add_up(Kept kept, float top_logit, Range range) {
   const Lanes own = subgroup_lanes();
-  const uint each = (range.end - range.begin + gl_WorkGroupSize.x - 1) / gl_WorkGroupSize.x;
+  const uint each = DIVIDE_UP(range.end - range.begin, gl_WorkGroupSize.x);
   const uint first =
       min(range.begin + (gl_SubgroupID * own.count + own.lane) * each, range.end);
   const uint end = min(first + each, range.end);

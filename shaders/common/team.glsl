@@ -85,7 +85,7 @@ float team_sum(uint round, uint team, uint o, uint r) {
 }
 
 // The results that a lane finishes: [result, row], kInvocations apart.
-const uint kLaneResults = (kWorkgroupResults * kRows + kInvocations - 1) / kInvocations;
+const uint kLaneResults = DIVIDE_UP(kWorkgroupResults * kRows, kInvocations);
 
 // The residuals of these results, to be loaded well before they are needed.
 void load_residuals(out float residuals[kLaneResults], uint first_row) {
