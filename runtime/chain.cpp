@@ -21,7 +21,7 @@ void Chain::start_link() {
 ChainPush Chain::add(uint32_t groups) {
   if (unchained_) return {.counter = memory_};
   ChainPush push{.counter = memory_ + (link_ + 1) * kChainStride, .wait = wait_};
-  if (groups > kLargeDispatch && large_ + 1 < kChainStride / kCountStride) {
+  if (groups > large_dispatch_ && large_ + 1 < kChainStride / kCountStride) {
     push.counter += ++large_ * kCountStride;
     push.groups = groups;
     arrivals_ += 1;

@@ -50,13 +50,16 @@ struct ChainState {
 
 class Chain {
  public:
-  // Dispatches of more workgroups than this are large; measured on an H200.
-  static constexpr uint32_t kLargeDispatch = 256;
+  // Dispatches of more workgroups than this are large, unless the caller knows a better number for
+  // the device. It decides only about speed.
+  static constexpr uint32_t kDefaultLargeDispatch = 256;
 
   Chain() = default;
   // `memory` is the address of kChainBytes bytes, aligned to kChainAlignment, whose links are zero
   // at the first barrier. Without links nothing waits, but kernels see whether a wait has failed.
-  explicit Chain(uint64_t memory, bool has_links = true) : memory_(memory), has_links_(has_links) {}
+  explicit Chain(uint64_t memory, bool has_links = true,
+                 uint32_t large_dispatch = kDefaultLargeDispatch)
+      : memory_(memory), large_dispatch_(large_dispatch), has_links_(has_links) {}
 
   bool enabled() const { return has_links_; }
   // A barrier was recorded: the next dispatch does not wait.
@@ -83,6 +86,7 @@ class Chain {
   static constexpr uint64_t kLinks = kChainBytes / kChainStride - 1;
 
   uint64_t memory_ = 0;
+  uint32_t large_dispatch_ = kDefaultLargeDispatch;
   bool has_links_ = false;
   uint64_t link_ = 0;  // the current one
   uint32_t wait_ = 0;

@@ -100,7 +100,7 @@ Result<CommandRecorder> CommandRecorder::begin(Device& device, const RecorderOpt
   buffer.barriers_ = 0;
   if (recorder.times(Timing::kWhole)) recorder.timer_->record_begin(buffer.handle_, options.name);
   if (options.guarded && device.chain().usable()) {
-    recorder.chain_ = Chain(device.chain().address(), options.chained);
+    recorder.chain_ = Chain(device.chain().address(), options.chained, options.large_dispatch);
     if (options.chained) {
       const BufferSlice links = device.chain().links();
       vkCmdFillBuffer(buffer.handle_, links.buffer->handle(), links.offset, links.bytes, 0);

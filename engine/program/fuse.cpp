@@ -193,7 +193,7 @@ StepPlan fuse(const FuseInput& input, std::span<const Op> ops) {
   StepPlan step{.bucket = input.bucket,
                 .repeats = repeats,
                 .chained = repeats && input.caps.features.ordered_groups &&
-                           input.bucket.rows <= tuning_profile(input.caps).chained_rows,
+                           input.bucket.rows <= tuning_profile(input.caps).chain.most_rows,
                 .attention_shape = input.attention,
                 .attention = choose_attention(input.caps, input.attention, input.deterministic),
                 .layout = {},

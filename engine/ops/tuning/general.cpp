@@ -2,6 +2,7 @@
 
 #include "engine/ops/kernel_plan.h"
 #include "engine/ops/tuning/profile.h"
+#include "runtime/chain.h"
 
 // What capabilities do not decide has the value that was measured on an H200, if it is not extreme.
 namespace hearth {
@@ -97,7 +98,9 @@ TuningProfile general_profile(const DeviceCaps& caps) {
       .norm = {.one_row_lanes = 512, .lanes = 256},
       .activation = {.many_rows = 64},
       .sampling = {.few_rows = 16, .resident_groups = 2, .most_row_groups = 8},
-      .chained_rows = 64,
+      // The number of workgroups only moves atomic operations between two counters, so any that is
+      // neither tiny nor large will do.
+      .chain = {.most_rows = 64, .large_dispatch = Chain::kDefaultLargeDispatch},
   };
 }
 

@@ -191,7 +191,7 @@ TuningProfile hopper_profile() {
       .sampling = {.few_rows = 16, .resident_groups = 2, .most_row_groups = 8},
       // llama-8b: 9 % faster at 1 row, 3 % at 64, 1 % at 192, 0.4 % at 256, but 2 % slower at
       // 2,048, where kernels are long and waiting workgroups take up room.
-      .chained_rows = 256,
+      .chain = {.most_rows = 256, .large_dispatch = 256},
   };
 }
 

@@ -161,6 +161,14 @@ struct SamplingTuning {
   uint32_t most_row_groups = 0;  // most workgroups per row
 };
 
+// Kernels of a step that wait for each other on the GPU (runtime/chain.h).
+struct ChainTuning {
+  uint32_t most_rows = 0;  // of a step whose kernels form a chain
+  // Dispatches of more workgroups than this use a second counter: one more atomic operation at the
+  // end, but fewer that contend with polling workgroups.
+  uint32_t large_dispatch = 0;
+};
+
 struct TuningProfile {
   std::string_view name;
   TilesTuning tiles;
@@ -173,7 +181,7 @@ struct TuningProfile {
   NormTuning norm;
   ActivationTuning activation;
   SamplingTuning sampling;
-  uint32_t chained_rows = 0;  // most rows of a step whose kernels form a chain (runtime/chain.h)
+  ChainTuning chain;
 };
 
 // The profile of a device: its family's, or general_profile().

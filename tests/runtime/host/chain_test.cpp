@@ -37,7 +37,7 @@ TEST(Chain, OnlyTheLastWorkgroupOfALargeDispatchArrives) {
   Chain chain(kMemory);
   chain.restart();
   chain.add(5);
-  constexpr uint32_t kMany = Chain::kLargeDispatch + 1;
+  constexpr uint32_t kMany = Chain::kDefaultLargeDispatch + 1;
   for (uint64_t i = 1; i < kChainStride / kCountStride; ++i) {
     const ChainPush push = chain.add(kMany);
     EXPECT_EQ(push.counter, link(0) + i * kCountStride);
@@ -49,6 +49,15 @@ TEST(Chain, OnlyTheLastWorkgroupOfALargeDispatchArrives) {
   EXPECT_EQ(last.groups, 0u);
   chain.start_link();
   EXPECT_EQ(chain.add(1).wait, 5u + (kChainStride / kCountStride - 1) + kMany);
+}
+
+TEST(Chain, TheCallerSaysWhatALargeDispatchIs) {
+  Chain chain(kMemory, true, 8);
+  chain.restart();
+  EXPECT_EQ(chain.add(8).groups, 0u);
+  EXPECT_EQ(chain.add(9).groups, 9u);
+  chain.start_link();
+  EXPECT_EQ(chain.add(1).wait, 8u + 1);
 }
 
 TEST(Chain, NoLinkWaitsForACommandThatDoesNotArrive) {
