@@ -177,7 +177,7 @@ std::vector<RowTile> row_tiles(const DeviceCaps& caps, const MatmulShape& shape,
   const TilesTuning& tuning = profile.tiles;
   std::vector<Tile> tiles;
   std::ranges::copy(tiles_for(tuning, shape.format, coopmat), std::back_inserter(tiles));
-  if (coopmat) tiles.push_back(profile.experts.fewest_rows);
+  if (coopmat && profile.experts.fewest_rows) tiles.push_back(*profile.experts.fewest_rows);
   std::vector<RowTile> all;
   for (Tile tile : tiles) {
     const uint32_t inputs = tile.kernel == TileKernel::kDirect ? tile.inputs : shape.inputs;

@@ -63,7 +63,9 @@ TuningProfile general_profile(const DeviceCaps& caps) {
                   .more_rows_pieces = 2},
       // 16 subgroups of 32 lanes with 128 registers each are all registers of a multiprocessor.
       .few_rows = {.floats = FewRowsTeam{16, 1}, .quantized = FewRowsTeam{16, 1}},
-      .experts = {.fewest_rows = kFewestExpertRows,
+      // kTiles begin with tiles of 16 rows, as few as one fragment has with most matrix units, so
+      // experts need no others.
+      .experts = {.fewest_rows = std::nullopt,
                   .few_subgroups = 16,
                   .gate_rounds = 2,
                   .sum_rounds = 1,

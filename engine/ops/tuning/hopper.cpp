@@ -141,7 +141,7 @@ TuningProfile hopper_profile() {
                    .quantized_two_columns = FewRowsTeam{16, 2}},
       // docs/lab/tuning_one_row.md. Rows per tile such that qwen3-30b-a3b in Q4_K gets the tiles
       // that were fast: 32 rows at 256 rows per step.
-      .experts = {.fewest_rows = kFewestExpertRows,
+      .experts = {.fewest_rows = direct(16, 128, 32, 4, 90, 1),
                   .few_subgroups = 16,
                   .gate_rounds = 2,
                   .sum_rounds = 1,

@@ -84,8 +84,8 @@ struct FewRowsTuning {  // up to 8 rows, and up to 16; empty: tiles are better
 
 struct ExpertsTuning {
   // On matrix units, in addition to the tiles of other products: one matrix alone has faster
-  // kernels for so few rows.
-  Tile fewest_rows;
+  // kernels for so few rows. Empty: those tiles are enough.
+  std::optional<Tile> fewest_rows;
   uint32_t few_subgroups = 0;  // of experts_few, per multiprocessor
   // Rounds of experts_one_row that are in flight, in its products with and without gates.
   uint32_t gate_rounds = 0, sum_rounds = 0;

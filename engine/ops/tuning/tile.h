@@ -25,6 +25,8 @@ struct Tile {
   TileKernel kernel = TileKernel::kCoopmat;
   uint32_t buffers = 1;         // direct: blocks of x in shared memory
   uint32_t reread_percent = 3;  // added if several tiles of rows read the same weights
+
+  bool operator==(const Tile&) const = default;
 };
 
 // Without matrix units: four by four results per lane.
@@ -41,15 +43,5 @@ constexpr Tile scalar_tile(uint32_t rows, uint32_t outputs, uint32_t resident) {
 // TilesTuning::scalars of every profile; others were not measured.
 inline constexpr Tile kScalarTiles[] = {scalar_tile(16, 64, 4), scalar_tile(32, 64, 4),
                                         scalar_tile(64, 64, 2)};
-
-// ExpertsTuning::fewest_rows of every profile; others were not measured.
-inline constexpr Tile kFewestExpertRows{.rows = 16,
-                                        .outputs = 128,
-                                        .inputs = 128,
-                                        .part_rows = 16,
-                                        .part_outputs = 32,
-                                        .resident = 4,
-                                        .percent = 90,
-                                        .kernel = TileKernel::kDirect};
 
 }  // namespace hearth

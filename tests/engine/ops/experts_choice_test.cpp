@@ -131,6 +131,23 @@ TEST(ExpertsChoice, RowsThatAreNoMultipleOf128) {
   }
 }
 
+// An unmeasured device, even one whose fragment layout is known, has only the tiles for any matrix
+// units.
+TEST(ExpertsChoice, UnmeasuredDevicesUseTilesForAnyMatrixUnits) {
+  DeviceCaps rtx_4090 = h200_like();
+  rtx_4090.device_id = 0x2684;
+  for (const uint32_t rows : {64u, 256u, 2048u}) {
+    for (const ExpertsShape& shape : {qwen_experts(rows), gpt_oss_experts(rows)}) {
+      const ExpertsPlan plan = choose_experts(rtx_4090, shape);
+      EXPECT_EQ(family_of(plan.gate_up), "experts_coopmat") << rows;
+      EXPECT_EQ(family_of(plan.down), "experts_coopmat") << rows;
+      if (rows == 64) {
+        EXPECT_EQ(plan.tile_rows, 16u);
+      }
+    }
+  }
+}
+
 // Every choice has room for any distribution of rows over experts, and fits every device.
 TEST(ExpertsChoice, RoomForTheWorstCase) {
   for (const FakeDevice& device : fake_devices()) {

@@ -1,7 +1,10 @@
 // Which device gets which numbers, and that those of the H200 choose what was measured there.
+#include <algorithm>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <sstream>
+#include <vector>
 
 #include <gtest/gtest.h>
 
@@ -47,12 +50,20 @@ TEST(TuningProfile, OnlyMeasuredFamiliesHaveTheirOwn) {
   }
 }
 
+// Every tile on matrix units that products, those of experts included, may use.
+std::vector<Tile> matrix_tiles(const TuningProfile& profile) {
+  std::vector<Tile> tiles(profile.tiles.floats.begin(), profile.tiles.floats.end());
+  tiles.insert(tiles.end(), profile.tiles.quantized.begin(), profile.tiles.quantized.end());
+  if (profile.experts.fewest_rows) tiles.push_back(*profile.experts.fewest_rows);
+  return tiles;
+}
+
 TEST(TuningProfile, UnmeasuredDevicesNeverGetTheTilesOfHopper) {
-  for (const testing::FakeDevice& device : testing::fake_devices()) {
-    const TilesTuning general = general_profile(device.caps).tiles, hopper = hopper_profile().tiles;
-    EXPECT_NE(general.floats.data(), hopper.floats.data()) << device.name;
-    EXPECT_NE(general.quantized.data(), hopper.quantized.data()) << device.name;
-  }
+  const std::vector<Tile> measured = matrix_tiles(hopper_profile());
+  for (const testing::FakeDevice& device : testing::fake_devices())
+    for (const Tile& tile : matrix_tiles(general_profile(device.caps)))
+      EXPECT_EQ(std::ranges::count(measured, tile), 0)
+          << device.name << ": a tile of " << tile.rows << " x " << tile.outputs;
   // A device that differs from an H200 in nothing but its id chooses differently.
   DeviceCaps h200 = testing::with_matrices(testing::fake_devices().front().caps);
   DeviceCaps other = h200;
@@ -66,11 +77,10 @@ TEST(TuningProfile, UnmeasuredDevicesNeverGetTheTilesOfHopper) {
 // General tiles have no kernels that only make sense where they were measured.
 TEST(TuningProfile, GeneralTilesWorkWithAnyMatrixUnits) {
   for (const testing::FakeDevice& device : testing::fake_devices()) {
-    const TilesTuning tiles = general_profile(device.caps).tiles;
-    for (const auto& list : {tiles.floats, tiles.quantized}) {
+    const TuningProfile profile = general_profile(device.caps);
+    for (const auto& list : {profile.tiles.floats, profile.tiles.quantized})
       EXPECT_TRUE(std::ranges::is_sorted(list, {}, &Tile::rows));
-      for (const Tile& tile : list) EXPECT_EQ(tile.kernel, TileKernel::kCoopmat);
-    }
+    for (const Tile& tile : matrix_tiles(profile)) EXPECT_EQ(tile.kernel, TileKernel::kCoopmat);
   }
 }
 
