@@ -69,6 +69,13 @@ TEST(DecodingCommand, BeamsReturnTheBestTextsWithTheirScores) {
   const auto best = decoded(kSmallModel, {"--beams", "4"})["texts"];
   ASSERT_EQ(best.size(), 1u);
   EXPECT_EQ(best[0]["ids"], texts[0]["ids"]);
+  // The fields that hearth run --json always has are those of the best text.
+  for (const char* field : {"text", "ids", "finish_reason", "tokens"})
+    EXPECT_EQ(result[field], texts[0][field]) << field;
+  EXPECT_GT(result["prompt_tokens"], 0);
+  EXPECT_GT(result["ttft_seconds"].get<double>(), 0);
+  EXPECT_LE(result["ttft_seconds"].get<double>(), result["seconds"].get<double>());
+  EXPECT_GT(result["tokens_per_s"].get<double>(), 0);
   EXPECT_THAT(decoding_fault({"--beams", "2", "--best", "3"}), HasSubstr("beams"));
 }
 

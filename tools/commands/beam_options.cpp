@@ -75,6 +75,25 @@ void BeamOptionsGroup::apply(GenerationRequest& request) const {
   request.sampling = {.temperature = 0, .top_logprobs = request.sampling.top_logprobs};
 }
 
+void BeamOptionsGroup::print_json(const GenerationRequest& request, const GenerationEnd& best,
+                                  nlohmann::json texts) const {
+  // No token is known before the search ends, so there is no rate after the first one.
+  const double seconds = best.times.finished - best.times.admitted;
+  nlohmann::json result = {
+      {"text", texts.front()["text"]},
+      {"ids", texts.front()["ids"]},
+      {"finish_reason", texts.front()["finish_reason"]},
+      {"prompt_tokens", request.prompt.size()},
+      {"tokens", best.generated_tokens},
+      {"ttft_seconds", best.times.first_token},
+      {"tokens_per_s", seconds > 0 ? best.generated_tokens / seconds : 0.0},
+      {"beams", beams_},
+      {"seconds", best.times.finished},
+  };
+  result["texts"] = std::move(texts);
+  fmt::print("{}\n", result.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
+}
+
 Status BeamOptionsGroup::run(Session& session, const GenerationRequest& request,
                              const std::string& prompt, bool json) const {
   HEARTH_ASSIGN(std::vector<TokenStream> streams, session.engine().submit_n(request, best_));
@@ -104,12 +123,7 @@ Status BeamOptionsGroup::run(Session& session, const GenerationRequest& request,
             fmt::format("{} beams, score {:.4f}, {:.2f} s", beams_, score, end.times.finished));
     }
   }
-  if (json)
-    fmt::print("{}\n", nlohmann::json{{"beams", beams_},
-                                      {"prompt_tokens", request.prompt.size()},
-                                      {"seconds", streams.back().end().times.finished},
-                                      {"texts", texts}}
-                           .dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
+  if (json) print_json(request, streams.front().end(), std::move(texts));
   return {};
 }
 

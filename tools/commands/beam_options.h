@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <nlohmann/json_fwd.hpp>
 #include <string>
 
 #include "engine/generation.h"
@@ -28,6 +29,11 @@ class BeamOptionsGroup {
              bool json) const;
 
  private:
+  // What `hearth run --json` prints of any text, for the best one, and all texts. `best` is how the
+  // best one ended.
+  void print_json(const GenerationRequest& request, const GenerationEnd& best,
+                  nlohmann::json texts) const;
+
   uint32_t beams_ = 1, best_ = 1;
   float length_penalty_ = 1;
   std::string early_stopping_ = "off";
