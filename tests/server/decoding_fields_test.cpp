@@ -93,8 +93,9 @@ TEST(DecodingFields, ContradictionsAreRefused) {
 // Whatever name a client has for a setting, and however it spells "off".
 TEST(DecodingFields, OtherNamesOfSamplersContradictBeams) {
   const std::pair<const char*, const char*> fields[] = {
-      {"typical_p", "0.5"},   {"typical", "0.5"},        {"mirostat", "2"},
-      {"mirostat_mode", "2"}, {"dynatemp_range", "0.5"}, {"dynamic_temperature", "true"},
+      {"typical_p", "0.5"},          {"typical", "0.5"},        {"mirostat", "2"},
+      {"mirostat_mode", "2"},        {"dynatemp_range", "0.5"}, {"dynamic_temperature", "true"},
+      {"repetition_penalty", "1.5"}, {"repeat_penalty", "1.5"},
   };
   for (const auto& [name, value] : fields) {
     const std::string given = fmt::format(R"("{}":{})", name, value);
@@ -105,6 +106,7 @@ TEST(DecodingFields, OtherNamesOfSamplersContradictBeams) {
   // An order of samplers that are off asks for nothing.
   for (const std::string& idle :
        {std::string(R"("typical_p":1,"typical":1.0)"), std::string(R"("mirostat":0)"),
+        std::string(R"("repetition_penalty":1,"repeat_penalty":1.0)"),
         std::string(R"("mirostat_mode":0,"mirostat_tau":5,"mirostat_eta":0.1)"),
         std::string(R"("dynamic_temperature":false,"dynatemp_low":0.5,"dynatemp_range":0)"),
         std::string(R"("samplers":["top_k"],"sampler_priority":null)")})

@@ -34,7 +34,7 @@ TEST(SamplerFields, HaveTheNamesOfOtherServers) {
       "dynatemp_range":0.3,"dynatemp_exponent":2,"smoothing_factor":0.4,"smoothing_curve":1.5,
       "mirostat":2,"mirostat_tau":4,"mirostat_eta":0.2,"dry_multiplier":0.8,"dry_base":1.5,
       "dry_allowed_length":3,"dry_penalty_last_n":64,"dry_sequence_breakers":["\n","x"],
-      "samplers":["dry","top_k","temperature"],"tokens":null})");
+      "repeat_penalty":1.2,"samplers":["dry","top_k","temperature"],"tokens":null})");
   const SamplingOptions& sampling = request.sampling;
   EXPECT_FLOAT_EQ(sampling.typical_p, 0.9f);
   EXPECT_FLOAT_EQ(sampling.top_n_sigma, 1.5f);
@@ -52,6 +52,7 @@ TEST(SamplerFields, HaveTheNamesOfOtherServers) {
   EXPECT_FLOAT_EQ(sampling.mirostat_eta, 0.2f);
   EXPECT_FLOAT_EQ(sampling.dry_multiplier, 0.8f);
   EXPECT_FLOAT_EQ(sampling.dry_base, 1.5f);
+  EXPECT_FLOAT_EQ(sampling.repetition_penalty, 1.2f);
   EXPECT_EQ(sampling.dry_allowed_length, 3u);
   EXPECT_EQ(sampling.dry_penalty_last_n, 64);
   EXPECT_THAT(request.dry_breakers, ElementsAre("\n", "x"));
@@ -74,6 +75,8 @@ TEST(SamplerFields, OfTextGenerationWebui) {
 TEST(SamplerFields, AreRefusedByName) {
   EXPECT_THAT(bad(R"({"typical_p":1.1})"), HasSubstr("typical_p: 'typical_p' must be between"));
   EXPECT_THAT(bad(R"({"top_a":"x"})"), HasSubstr("must be a number"));
+  EXPECT_EQ(bad(R"({"repeat_penalty":0})"),
+            "repeat_penalty: 'repeat_penalty' must be between 0.01 and 100");
   EXPECT_THAT(bad(R"({"mirostat":1})"), HasSubstr("version 1 is not supported"));
   EXPECT_THAT(bad(R"({"mirostat":1.5})"), HasSubstr("must be an integer"));
   EXPECT_THAT(bad(R"({"dry_allowed_length":0})"), HasSubstr("dry_allowed_length"));
@@ -89,6 +92,8 @@ TEST(SamplerFields, TwoNamesOfASettingMustAgree) {
             "mirostat_mode: 'mirostat_mode' contradicts 'mirostat'");
   EXPECT_EQ(bad(R"({"typical_p":0.5,"typical":0.9})"),
             "typical: 'typical' contradicts 'typical_p'");
+  EXPECT_EQ(bad(R"({"repetition_penalty":1.1,"repeat_penalty":1.2})"),
+            "repeat_penalty: 'repeat_penalty' contradicts 'repetition_penalty'");
   EXPECT_EQ(bad(R"({"samplers":["top_k"],"sampler_priority":["top_p"]})"),
             "sampler_priority: 'sampler_priority' contradicts 'samplers'");
   const std::string range =
@@ -97,7 +102,7 @@ TEST(SamplerFields, TwoNamesOfASettingMustAgree) {
   EXPECT_EQ(bad(R"({"dynamic_temperature":false,"dynatemp_range":0.3})"), range);
   for (const char* same :
        {R"({"mirostat":2,"mirostat_mode":2})", R"({"mirostat":2,"mirostat_mode":null})",
-        R"({"typical_p":1,"typical":1.0})",
+        R"({"typical_p":1,"typical":1.0})", R"({"repetition_penalty":1,"repeat_penalty":1.0})",
         R"({"samplers":"top_k;typ_p","sampler_priority":["top_k","typical"]})",
         R"({"samplers":["top_k"],"sampler_priority":[]})",
         R"({"dynamic_temperature":true,"dynatemp_low":0.2,"dynatemp_high":0.8,

@@ -47,6 +47,7 @@ constexpr Idle kNotWithBeams[] = {
     {"mirostat_mode", 0},
     {"dry_multiplier", 0},
     {"repetition_penalty", 1},
+    {"repeat_penalty", 1},
     {"presence_penalty", 0},
     {"frequency_penalty", 0},
 };

@@ -104,8 +104,9 @@ constexpr UnsupportedField kUnsupported[] = {
 
 // What other servers call a field of ours.
 constexpr std::pair<std::string_view, std::string_view> kOtherNames[] = {
-    {"n_predict", "max_tokens"},      {"num_predict", "max_tokens"},
-    {"max_new_tokens", "max_tokens"}, {"repeat_penalty", "repetition_penalty"},
+    {"n_predict", "max_tokens"},
+    {"num_predict", "max_tokens"},
+    {"max_new_tokens", "max_tokens"},
     {"stop_sequences", "stop"},
 };
 

@@ -41,6 +41,7 @@ constexpr SamplerNumber kSamplerNumbers[] = {
     {"mirostat_eta", &SamplingOptions::mirostat_eta, 0, 10},
     {"dry_multiplier", &SamplingOptions::dry_multiplier, 0, 100},
     {"dry_base", &SamplingOptions::dry_base, 1, 100},
+    {"repeat_penalty", &SamplingOptions::repetition_penalty, 0.01, 100},
 };
 constexpr std::string_view kOtherSamplerFields[] = {
     "mirostat",      "mirostat_mode",      "dry_allowed_length",    "dry_penalty_last_n",
@@ -48,7 +49,9 @@ constexpr std::string_view kOtherSamplerFields[] = {
     "dynatemp_high", "dynamic_temperature"};
 // Two names that clients have for the same number.
 constexpr std::pair<std::string_view, std::string_view> kSameNumbers[] = {
-    {"typical_p", "typical"}, {"mirostat", "mirostat_mode"}};
+    {"typical_p", "typical"},
+    {"mirostat", "mirostat_mode"},
+    {"repetition_penalty", "repeat_penalty"}};
 
 ApiError wrong_sampler_field(std::string_view name, std::string_view what) {
   return {.message = fmt::format("'{}' {}", name, what), .param = std::string(name)};
