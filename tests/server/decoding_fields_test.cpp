@@ -71,9 +71,9 @@ TEST(DecodingFields, BeamsWithStreamingAreRefused) {
 }
 
 TEST(DecodingFields, MoreTextsThanBeamsAreRefused) {
-  EXPECT_EQ(refused(R"("beams":4,"n":5)"), "'n' must be at most the 4 beams");
+  EXPECT_EQ(refused(R"("beams":4,"n":5)"), "'n' must not exceed 'beams', which is 4");
   EXPECT_EQ(refused(R"("use_beam_search":true,"best_of":2,"n":3)"),
-            "'n' must be at most the 2 beams");
+            "'n' must not exceed 'beams', which is 2");
 }
 
 TEST(DecodingFields, ContradictionsAreRefused) {

@@ -201,7 +201,7 @@ std::optional<ApiError> check_beams(const json& body, const ApiRequest& request)
   if (request.generation.contrastive_search.searches())
     return wrong_decoding("penalty_alpha", "does not go together with beam search");
   if (request.n > beam.beams)
-    return wrong_decoding("n", fmt::format("must be at most the {} beams", beam.beams));
+    return wrong_decoding("n", fmt::format("must not exceed 'beams', which is {}", beam.beams));
   if (const Idle* setting = find_not_idle(body, kNotWithBeams))
     return wrong_decoding(setting->name, "does not go together with beam search");
   return std::nullopt;
