@@ -70,7 +70,8 @@ TEST_F(PromptCommands, CompressKeepsOnlyWhatASchemaExtracts) {
   std::ofstream(schema) << R"({"type":"object","properties":{"keys":{"type":"integer",
       "minimum":0,"maximum":99},"who":{"enum":["Lily","Tom"]}},"required":["keys","who"],
       "additionalProperties":false})";
-  const auto result = hearth_json({"compress", "-m", kPromptModel, "-f", file(), "--entities", schema});
+  const auto result =
+      hearth_json({"compress", "-m", kPromptModel, "-f", file(), "--entities", schema});
   const auto& entities = result["entities"];
   EXPECT_EQ(entities.size(), 2u);
   EXPECT_LE(entities["keys"].get<int>(), 99);
@@ -134,17 +135,20 @@ TEST_F(PromptCommands, ASchemaThatCannotBeUsedIsRefusedBeforeTheModelIsLoaded) {
 TEST_F(PromptCommands, EntitiesThatAreLongerThanTheTextAreRefused) {
   const std::string schema = (folder_ / "schema.json").string();
   std::ofstream(schema) << R"({"type":"string","minLength":2000})";
-  const Finished result = hearth({"compress", "-m", kPromptModel, "-f", file(), "--entities", schema});
+  const Finished result =
+      hearth({"compress", "-m", kPromptModel, "-f", file(), "--entities", schema});
   EXPECT_EQ(result.exit_code, 1);
   EXPECT_THAT(result.err, HasSubstr("longer than the text"));
 }
 
 TEST_F(PromptCommands, RatiosOf0And2AreRefused) {
-  for (const char* ratio : {"0", "2", "-0.5"}) {
-    const Finished result = hearth({"compress", "-f", file(), "--ratio", ratio});
-    EXPECT_EQ(result.exit_code, 2) << ratio;
-    EXPECT_THAT(result.err, HasSubstr("above 0 and at most 1"));
-  }
+  for (const std::string option : {"--ratio", "--question-ratio"})
+    for (const char* ratio : {"0", "2", "-0.5"}) {
+      const Finished result = hearth({"compress", "-f", file(), option, ratio});
+      EXPECT_EQ(result.exit_code, 2) << option << ' ' << ratio;
+      EXPECT_THAT(result.err, HasSubstr(option + ": a compression ratio is the share"));
+      EXPECT_THAT(result.err, HasSubstr("above 0 and at most 1"));
+    }
 }
 
 TEST_F(PromptCommands, RunReportsRepetition) {

@@ -4,6 +4,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -85,8 +86,9 @@ class CompressCommand : public Command {
     add_json_option(options, &json_);
     model_.declare(options);
     options.check([this]() -> std::string {
-      for (const double share : {options_.ratio, options_.question_ratio})
-        if (!is_compression_ratio(share)) return wrong_ratio(share);
+      for (const auto& [name, share] :
+           {std::pair{"--ratio", options_.ratio}, {"--question-ratio", options_.question_ratio}})
+        if (!is_compression_ratio(share)) return fmt::format("{}: {}", name, wrong_ratio(share));
       return {};
     });
   }
