@@ -46,12 +46,10 @@ Result<std::unique_ptr<CompanionModel>> CompanionModel::open(CompanionRole role,
       difference =
           fmt::format("it has {} logits per token, not {}", logits, of_model.config.vocabulary);
   }
-  if (difference && role == CompanionRole::kDraft)
-    return invalid(
-        fmt::format("{} cannot draft for {}: {}", file.name(), model.name(), *difference));
   if (difference)
-    return invalid(fmt::format("{} and {} cannot be used together: {}", file.name(), model.name(),
-                               *difference));
+    return invalid(fmt::format("{} cannot {} {}: {}", file.name(),
+                               role == CompanionRole::kDraft ? "draft for" : "be the amateur of",
+                               model.name(), *difference));
   HEARTH_TRY(file.check_files());
   return companion;
 }

@@ -9,6 +9,8 @@
 namespace hearth {
 
 std::optional<std::string> vocabulary_difference(const Vocabulary& there, const Vocabulary& here) {
+  if (there.tokens.empty() != here.tokens.empty())
+    return there.tokens.empty() ? "it has no vocabulary" : "the other model has no vocabulary";
   const size_t both = std::min(there.tokens.size(), here.tokens.size());
   for (size_t i = 0; i < both; ++i)
     if (there.tokens[i].text != here.tokens[i].text)

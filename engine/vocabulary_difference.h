@@ -8,8 +8,8 @@
 
 namespace hearth {
 
-// The first difference, as the end of a sentence about the model of the first vocabulary: "token 17
-// is \"a\" there and \"b\" here". Empty if every id means the same.
+// The first difference, as the end of a sentence whose subject is the model of the first
+// vocabulary: "its token 17 is 'a', not 'b'". Empty if every id means the same.
 std::optional<std::string> vocabulary_difference(const Vocabulary& there, const Vocabulary& here);
 
 }  // namespace hearth

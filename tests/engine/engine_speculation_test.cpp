@@ -378,6 +378,8 @@ TEST(EngineSpeculation, ADraftModelMustHaveTheSameVocabulary) {
   Vocabulary longer = target;
   longer.tokens.push_back({.text = "d"});
   EXPECT_EQ(vocabulary_difference(longer, target), "its vocabulary has 3 tokens, not 2");
+  EXPECT_EQ(vocabulary_difference({}, target), "it has no vocabulary");
+  EXPECT_EQ(vocabulary_difference(target, {}), "the other model has no vocabulary");
 }
 
 TEST(EngineSpeculation, OffProposesNothing) {

@@ -104,10 +104,12 @@ TEST(DecodingCommand, SpeculationDoesNotChangeTheText) {
   EXPECT_EQ(drawn({"--speculate", "draft"}), drawn({})) << "sampled text, too";
 }
 
-TEST(DecodingCommand, ADraftModelWithAnotherVocabularyIsRefused) {
-  EXPECT_THAT(decoding_fault({"--speculate", "draft", "--draft-model",
-                              HEARTH_SOURCE_DIR "/tests/models/golden/llama"}),
-              HasSubstr("llama cannot draft for hearth-tiny-Q8_0: its vocabulary has"));
+TEST(DecodingCommand, ACompanionWithAnotherVocabularyIsRefused) {
+  constexpr const char* kWithout = HEARTH_SOURCE_DIR "/tests/models/golden/llama";
+  EXPECT_THAT(decoding_fault({"--speculate", "draft", "--draft-model", kWithout}),
+              HasSubstr("llama cannot draft for hearth-tiny-Q8_0: it has no vocabulary"));
+  EXPECT_THAT(decoding_fault({"--amateur", kWithout}),
+              HasSubstr("llama cannot be the amateur of hearth-tiny-Q8_0: it has no vocabulary"));
 }
 
 TEST(DecodingCommand, ContradictionsAreRefusedInOneLine) {
