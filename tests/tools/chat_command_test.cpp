@@ -238,5 +238,11 @@ TEST_F(ChatCommand, ATextInQuotesIsNotACommand) {
   EXPECT_EQ(saved("kept")["messages"][0]["content"], "/quit\n");
 }
 
+TEST_F(ChatCommand, ContrastiveSearchNeedsAFewCandidates) {
+  const Finished result = chat("", {"--penalty-alpha", "0.6", "--top-k", "40"});
+  EXPECT_EQ(result.exit_code, 2);
+  EXPECT_THAT(result.err, HasSubstr("--penalty-alpha: needs --top-k between 2 and 20, not 40"));
+}
+
 }  // namespace
 }  // namespace hearth::testing

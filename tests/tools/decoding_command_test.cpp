@@ -2,6 +2,8 @@
 // search, contrastive decoding and speculation. That each computes what it should is tested
 // elsewhere; here every option has to arrive, to change the text as it should, and to say what it
 // cannot do.
+#include <fmt/format.h>
+
 #include "tests/support/hearth_program.h"
 
 namespace hearth::testing {
@@ -40,9 +42,17 @@ TEST(DecodingCommand, ContrastiveSearchIsTheSameEveryTimeAndNotGreedy) {
       << "nothing is drawn";
   EXPECT_EQ(decoded(kSmallModel, {"--penalty-alpha", "1e-6", "--top-k", "4"})["ids"], plain)
       << "hardly any penalty";
-  EXPECT_THAT(decoding_fault({"--penalty-alpha", "0.6", "--top-k", "1"}), HasSubstr("top_k"));
+  for (const char* top_k : {"0", "1", "21", "40"}) {
+    const Finished result =
+        hearth({"run", "-m", kSmallModel, "Once", "--penalty-alpha", "0.6", "--top-k", top_k});
+    EXPECT_EQ(result.exit_code, 2) << top_k;
+    expect_one_line(result.err);
+    EXPECT_THAT(
+        result.err,
+        HasSubstr(fmt::format("--penalty-alpha: needs --top-k between 2 and 20, not {} ", top_k)));
+  }
   EXPECT_THAT(decoding_fault({"--penalty-alpha", "0.6", "--top-k", "4", "--beams", "2"}),
-              HasSubstr("cannot be combined"));
+              HasSubstr("--beams: cannot be combined with --penalty-alpha"));
 }
 
 TEST(DecodingCommand, GuidanceMovesAwayFromTheNegativePrompt) {
@@ -112,10 +122,23 @@ TEST(DecodingCommand, ACompanionWithAnotherVocabularyIsRefused) {
               HasSubstr("llama cannot be the amateur of hearth-tiny-Q8_0: it has no vocabulary"));
 }
 
+// The API accepts these requests, too.
+TEST(DecodingCommand, Temperature0ContradictsNoSearch) {
+  EXPECT_EQ(decoded(kSmallModel, {"--beams", "2", "--temp", "0"})["ids"],
+            decoded(kSmallModel, {"--beams", "2"})["ids"]);
+  const auto searched = [](std::vector<std::string> more) {
+    more.insert(more.end(), {"--penalty-alpha", "0.6", "--top-k", "4"});
+    return decoded(kSmallModel, more)["ids"];
+  };
+  EXPECT_EQ(searched({"--temp", "0"}), searched({}));
+}
+
 TEST(DecodingCommand, ContradictionsAreRefusedInOneLine) {
   EXPECT_THAT(decoding_fault({"--beams", "2", "--temp", "0.7"}), HasSubstr("--temp"));
   EXPECT_THAT(decoding_fault({"--beams", "2", "--speculate", "ngram"}), HasSubstr("--speculate"));
   EXPECT_THAT(decoding_fault({"--beams", "17"}), HasSubstr("between 1 and 16"));
+  EXPECT_THAT(decoding_fault({"--beams", "4", "--guidance", "2", "--top-k", "4"}),
+              HasSubstr("--beams: cannot be combined with --guidance"));
   EXPECT_THAT(decoding_fault({"--best", "2"}), HasSubstr("only works with --beams"));
   EXPECT_THAT(decoding_fault({"--draft-model", "x.gguf"}), HasSubstr("only works with --spec"));
   EXPECT_THAT(decoding_fault({"--draft-max", "4"}), HasSubstr("only works with --speculate"));

@@ -18,8 +18,12 @@ void BeamOptionsGroup::declare(Options& options) {
           .range(1, kMaxBeams)
           .idle_at(1)
           .advanced();
-  // The most likely text is not drawn at random, and steps verify no guesses.
-  for (const char* name : {"--temp",
+  // The most likely text is not drawn at random, and steps verify no guesses. The first one that
+  // was given is named in the message, so the other decoding strategies come before the settings
+  // that belong to them.
+  for (const char* name : {"--penalty-alpha",
+                           "--guidance",
+                           "--temp",
                            "--top-k",
                            "--top-p",
                            "--min-p",

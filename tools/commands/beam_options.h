@@ -14,8 +14,9 @@ namespace hearth {
 
 class BeamOptionsGroup {
  public:
-  // --beams, --length-penalty, --early-stopping, --best. REQUIRES: the options of sampling and
-  // speculation were declared before, because beam search excludes most of them.
+  // --beams, --length-penalty, --early-stopping, --best. REQUIRES: the options of sampling,
+  // speculation, contrastive search and guidance were declared before, because beam search excludes
+  // most of them.
   void declare(Options& options);
   // What is wrong with them together; empty if nothing is.
   std::string problem() const;

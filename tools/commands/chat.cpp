@@ -36,6 +36,7 @@ class ChatCommand : public Command {
     options.group("Structured output");
     grammar_.declare(options);
     decoding_.declare(options);
+    options.check([this] { return decoding_.problem(sampling_.choices().top_k); });
   }
 
   Status run() override {

@@ -1,5 +1,7 @@
 #include "tools/commands/decoding_options.h"
 
+#include <fmt/format.h>
+
 namespace hearth {
 namespace {
 
@@ -18,7 +20,6 @@ constexpr const char* kNotWithContrastiveSearch[] = {"--temp",
                                                      "--mirostat",
                                                      "--samplers",
                                                      "--ban",
-                                                     "--beams",
                                                      "--amateur",
                                                      "--speculate",
                                                      "--json-schema",
@@ -49,7 +50,6 @@ void DecodingOptionsGroup::declare(Options& options) {
                          .excludes(options.at("--amateur"))
                          .excludes(search)
                          .advanced();
-  if (options.has("--beams")) guidance.excludes(options.at("--beams"));
   // Nothing is guessed for a request with one of these.
   for (const char* name : {"--guidance", "--ban", "--mirostat"})
     options.at(name).excludes(options.at("--speculate"));
@@ -59,6 +59,14 @@ void DecodingOptionsGroup::declare(Options& options) {
       .alias("--cfg-negative-prompt")
       .needs(guidance)
       .advanced();
+}
+
+std::string DecodingOptionsGroup::problem(std::optional<uint32_t> top_k) const {
+  const uint32_t candidates = top_k.value_or(0);
+  const bool fits = candidates >= 2 && candidates <= kMaxTopLogprobs;
+  if (choices_.penalty_alpha == 0 || fits) return {};
+  return fmt::format("--penalty-alpha: needs --top-k between 2 and {}, not {}", kMaxTopLogprobs,
+                     candidates);
 }
 
 }  // namespace hearth

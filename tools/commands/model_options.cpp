@@ -169,10 +169,12 @@ void SamplingOptionsGroup::declare(Options& options) {
   options.group(
       fmt::format("Sampling (default: the model's own settings, else --temp {} --min-p {})",
                   kHearthSampling.temperature, kHearthSampling.min_p));
-  // The same ranges as make_sampling_row.
+  // The same ranges as make_sampling_row. The options that exclude --temp take the most likely
+  // tokens themselves, so 0 contradicts none.
   options.add("--temp T", &choices_.temperature, "Randomness; 0 always takes the most likely token")
       .alias("--temperature")
-      .range(0, 1e6);
+      .range(0, 1e6)
+      .idle_at(0);
   options.add("--top-k K", &choices_.top_k, "Keep only the K most likely tokens; 0 keeps all");
   options
       .add("--top-p P", &choices_.top_p,

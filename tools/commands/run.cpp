@@ -76,8 +76,9 @@ class RunCommand : public Command {
         "no prompt: hearth run \"Once upon a time\", -f FILE, or - to read standard "
         "input");
     options.check([this] {
-      const std::string problem = problem_with_words();
-      return problem.empty() ? beams_.problem() : problem;
+      std::string problem = problem_with_words();
+      if (problem.empty()) problem = beams_.problem();
+      return problem.empty() ? decoding_.problem(sampling_.choices().top_k) : problem;
     });
     const Option& chat = options.add(
         "--chat", &chat_, "Answer the prompt as a chat message, through the chat template");
@@ -103,8 +104,8 @@ class RunCommand : public Command {
     model_.declare_speculation(options);
     model_.declare_contrast(options);
     sampling_.declare(options);
-    beams_.declare(options);
     decoding_.declare(options);
+    beams_.declare(options);
   }
 
   Status run() override {
