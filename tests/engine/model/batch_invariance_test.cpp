@@ -118,6 +118,25 @@ class BatchInvarianceTest : public GpuTest {
     return answers;
   }
 
+  // Four requests whose text repeats itself, so that guesses are right: prompts of the same nine
+  // tokens four times, and, for all but the last, two tokens that are far more likely than all
+  // others. A draft model does not know of these biases, so it guesses for the last request best.
+  static std::vector<GenerationRequest> repetitive() {
+    std::vector<GenerationRequest> requests;
+    for (uint32_t i = 0; i < 4; ++i) {
+      GenerationRequest request{.max_tokens = 40};
+      const std::vector<TokenId> part = tiny_.prompt(9, 200 + i);
+      for (int n = 0; n < 4; ++n)
+        request.prompt.insert(request.prompt.end(), part.begin(), part.end());
+      request.sampling.temperature = i % 2 == 0 ? 0.0f : 0.3f;
+      request.sampling.frequency_penalty = i == 3 ? 0.2f : 0.0f;
+      request.sampling.seed = i;
+      if (i < 3) request.biases = {{.token = 5, .bias = 60}, {.token = 9, .bias = 60}};
+      requests.push_back(request);
+    }
+    return requests;
+  }
+
   // The model drafts for itself, with blocks of its own.
   Result<std::unique_ptr<StepRunner>> make_draft() {
     return StepRunner::create(device(), pipelines(), *tiny_.model,
@@ -190,26 +209,10 @@ TEST_F(BatchInvarianceTest, WhileSwitchesChange) {
 
 // Proposals are verified in steps of other shapes, next to plain requests, and change nothing.
 TEST_F(BatchInvarianceTest, WithSpeculation) {
-  std::vector<GenerationRequest> requests;
-  for (uint32_t i = 0; i < 4; ++i) {
-    GenerationRequest request{.max_tokens = 40};
-    const std::vector<TokenId> part = tiny_.prompt(9, 200 + i);
-    for (int n = 0; n < 4; ++n)
-      request.prompt.insert(request.prompt.end(), part.begin(), part.end());
-    request.sampling.temperature = i % 2 == 0 ? 0.0f : 0.3f;
-    request.sampling.frequency_penalty = i == 3 ? 0.2f : 0.0f;
-    request.sampling.seed = i;
-    // Two tokens that are far more likely than all others, so that text repeats and guesses are
-    // right.
-    request.biases = {{.token = 5, .bias = 60}, {.token = 9, .bias = 60}};
-    requests.push_back(request);
-  }
+  const std::vector<GenerationRequest> requests = repetitive();
   std::vector<Answer> plain;
   for (const GenerationRequest& request : requests) plain.push_back(alone(request));
-  // It does not know of the biases.
   ASSERT_ASSIGN(const auto draft, make_draft());
-  requests.back().biases.clear();
-  plain.back() = alone(requests.back());
   struct Way {
     SpeculationMethod method;
     StepRunner* draft;
@@ -254,6 +257,43 @@ TEST_F(BatchInvarianceTest, WithDraftsThatTheHostHasNotRead) {
     EXPECT_GT(engine->metrics().accepted_tokens.value(), 60u);
     EXPECT_EQ(engine->metrics().preemptions_recompute.value() > 0, pool_blocks > 0);
   }
+}
+
+// Requests lose their blocks between one tree and the next, and continue with the same ids. With
+// `in_place` only the part of a tree that a plain chain would have is accepted, and
+// log-probabilities are the same, too. Otherwise a path that lies elsewhere may be accepted; its
+// keys and values are computed once more.
+TEST_F(BatchInvarianceTest, WithTreesPreemptedInTheMiddle) {
+  const std::vector<GenerationRequest> requests = repetitive();
+  std::vector<Answer> plain;
+  for (const GenerationRequest& request : requests) plain.push_back(alone(request));
+  ASSERT_ASSIGN(const auto draft, make_draft());
+  for (const Preemption preemption : {Preemption::kRecompute, Preemption::kSwap})
+    for (const bool in_place : {true, false})
+      for (StepRunner* drafts : {static_cast<StepRunner*>(nullptr), draft.get()}) {
+        SCOPED_TRACE(preemption == Preemption::kSwap ? "swap" : "recompute");
+        SCOPED_TRACE(in_place ? "in place" : "any path");
+        SCOPED_TRACE(drafts != nullptr ? "from a draft model" : "from the text");
+        // Three prompts fill the pool. Each request ends with two blocks more.
+        const auto engine = tiny_.engine(
+            {.preemption = preemption, .prefix_cache = false}, /*pool_blocks=*/9, false, true,
+            {.method = SpeculationMethod::kTree, .in_place = in_place}, drafts);
+        auto streams = engine->submit(requests);
+        ASSERT_OK(streams);
+        for (size_t i = 0; i < requests.size(); ++i) {
+          const Answer answer = read_answer((*streams)[i]);
+          EXPECT_EQ(answer.ids, plain[i].ids) << i;
+          if (in_place) {
+            EXPECT_EQ(answer.logprobs, plain[i].logprobs) << i;
+          }
+        }
+        const Metrics& metrics = engine->metrics();
+        EXPECT_GT((preemption == Preemption::kSwap ? metrics.preemptions_swap
+                                                   : metrics.preemptions_recompute)
+                      .value(),
+                  0u);
+        EXPECT_GT(metrics.accepted_tokens.value(), 10u);
+      }
 }
 
 TEST_F(BatchInvarianceTest, PreemptedFromAPoolOfEightBlocks) {
