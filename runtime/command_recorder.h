@@ -89,7 +89,7 @@ struct RecorderOptions {
   bool serial = false;  // a barrier before every command, for profiling
   // Kernels that can do so wait for each other on the GPU instead of at barriers (chain.h).
   bool chained = false;
-  // Chained dispatches of more workgroups than this use a second counter (chain.h).
+  // A chained dispatch with more workgroups than this counts them in a place of its own (chain.h).
   uint32_t large_dispatch = Chain::kDefaultLargeDispatch;
   // Kernels see whether a wait has failed, in this recording or an earlier one (chain_guard.h).
   bool guarded = chained;

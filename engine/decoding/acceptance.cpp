@@ -24,7 +24,7 @@ void find_verified_rows(std::span<const std::uint32_t> parents, bool in_place,
 void follow_accepted(std::span<const std::uint32_t> accepted, Judgement& judgement) {
   judgement.path.clear();
   judgement.next_row = 0;
-  // What follows a row comes after it; anything else is no row.
+  // Followers come after the row that they follow. Any other number ends the path.
   for (std::uint32_t next = accepted[0]; next > judgement.next_row && next < accepted.size();
        next = accepted[judgement.next_row]) {
     judgement.path.push_back(next - 1);

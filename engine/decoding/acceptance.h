@@ -1,6 +1,7 @@
 // Which proposed tokens are accepted. A proposal is accepted if the model samples the very same
-// token at its place. The kernel that samples a row finds that out (SamplingResult::accepted): it
-// is told which proposals may follow the row. The host only goes from row to row.
+// token at its place. The host tells the sampling kernel which proposals may follow a row; the
+// kernel says which of them is the token that it has sampled (SamplingResult::accepted); and the
+// host goes from row to row.
 //
 // For proposals that were not drawn at random themselves, this is rejection sampling: a proposed
 // token is accepted with exactly the probability that the model gives it, and otherwise what was
@@ -16,8 +17,8 @@
 
 namespace hearth {
 
-// A request with proposals has a row for its newest committed token, row 0, and one for each
-// proposal, row 1 + i. Bit i stands for proposal i.
+// A row of a request with proposals. Row 0 belongs to the newest committed token, and row 1 + i to
+// proposal i. Bit i stands for proposal i.
 struct VerifiedRow {
   std::uint32_t path = 0;       // the proposals that lead to the row, its own included
   std::uint32_t followers = 0;  // those that may follow it

@@ -134,18 +134,15 @@ struct StepBatch {
   template <class Ids>
   void commit(uint32_t slot, const Ids& tokens) {
     commits.push_back({.slot = slot,
-                       .first = static_cast<uint32_t>(words.size()),
+                       .first = add_words(tokens),
                        .count = static_cast<uint32_t>(std::size(tokens))});
-    words.insert(words.end(), std::begin(tokens), std::end(tokens));
   }
 
   // Adds the ids that are proposed to a request, unread ones included. Returns their place for
   // verify_only().
   template <class Ids>
   uint32_t add_proposals(const Ids& tokens) {
-    const auto place = static_cast<uint32_t>(words.size());
-    words.insert(words.end(), std::begin(tokens), std::end(tokens));
-    return place;
+    return add_words(tokens);
   }
 
   // Adds up the hidden states of these rows. Returns the number of sums, the first of which is
@@ -160,11 +157,7 @@ struct StepBatch {
 
   // Adds a token mask, one bit per token of the vocabulary, the lowest bit of a word first. Returns
   // its place for use_mask(); several rows may use it.
-  uint32_t add_mask(std::span<const uint32_t> bits) {
-    const auto place = static_cast<uint32_t>(words.size());
-    words.insert(words.end(), bits.begin(), bits.end());
-    return place;
-  }
+  uint32_t add_mask(std::span<const uint32_t> bits) { return add_words(bits); }
 
   // Adds padding rows that attend to the keys before the last `count` tokens of `member`, as these
   // do. Without keys to attend to, the first of them skips attention. REQUIRES: all padding rows
@@ -201,6 +194,14 @@ struct StepBatch {
   }
 
  private:
+  // Returns their place.
+  template <class Words>
+  uint32_t add_words(const Words& more) {
+    const auto place = static_cast<uint32_t>(words.size());
+    words.insert(words.end(), std::begin(more), std::end(more));
+    return place;
+  }
+
   // Makes the last rows so far a tree.
   void add_tree(std::span<const uint32_t> parents) {
     assert(parents.size() <= kMaxTreeRows && parents.size() <= sequences.back().rows);

@@ -1,6 +1,5 @@
 // A step as commands: its plan with the runner's buffers, then sampling.
 #include "engine/model/step_runner.h"
-#include "engine/ops/tuning/profile.h"
 #include "engine/sampling/sampler.h"
 #include "runtime/device.h"
 
@@ -79,13 +78,12 @@ Result<std::vector<CommandBuffer>> StepRunner::record(PipelineStore& pipelines,
                                                       const StepPlan& plan, size_t copy,
                                                       GpuTimer* timer) {
   const StepBucket& bucket = plan.bucket;
-  const RecorderOptions options{
-      .name = "step",
-      .timer = timer,
-      .serial = timer != nullptr,
-      .chained = plan.chained && timer == nullptr,
-      .large_dispatch = tuning_profile(planned_caps()).chain.large_dispatch,
-      .guarded = plan.repeats};
+  const RecorderOptions options{.name = "step",
+                                .timer = timer,
+                                .serial = timer != nullptr,
+                                .chained = plan.chained && timer == nullptr,
+                                .large_dispatch = plan.large_dispatch,
+                                .guarded = plan.repeats};
   if ((bucket.extras & kStepPools) != 0) HEARTH_TRY(allocate_pools());
   if ((bucket.extras & kStepHidden) != 0) HEARTH_TRY(allocate_hidden());
   const std::vector<PlanSegment> segments = cut_at_meetings(plan);

@@ -22,8 +22,8 @@ namespace hearth {
 
 class Device;
 
-// Bytes of a step's words, at most: the masks, commits of all rows of another step, proposals, and
-// every row's stages and DRY penalties.
+// The most bytes that a step's words can take: masks, the tokens that all rows of another step
+// commit, a proposal per row, and every row's stages and DRY penalties.
 uint64_t step_word_bytes(const ModelConfig& config, const StepLimits& limits);
 
 // The most bytes that any step within the limits needs, with block tables and then words.

@@ -190,10 +190,12 @@ PlannedSampling plan_sampling(const FuseInput& input) {
 
 StepPlan fuse(const FuseInput& input, std::span<const Op> ops) {
   const bool repeats = !input.meets_ranks;
+  const ChainTuning chain = tuning_profile(input.caps).chain;
   StepPlan step{.bucket = input.bucket,
                 .repeats = repeats,
                 .chained = repeats && input.caps.features.ordered_groups &&
-                           input.bucket.rows <= tuning_profile(input.caps).chain.most_rows,
+                           input.bucket.rows <= chain.most_rows,
+                .large_dispatch = chain.large_dispatch,
                 .attention_shape = input.attention,
                 .attention = choose_attention(input.caps, input.attention, input.deterministic),
                 .layout = {},

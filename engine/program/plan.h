@@ -188,8 +188,9 @@ struct PlannedSampling {
 
 struct StepPlan {
   StepBucket bucket;
-  bool repeats = false;  // can run again by itself; a step that meets other ranks cannot
-  bool chained = false;  // its kernels form a chain (runtime/chain.h)
+  bool repeats = false;         // can run again by itself; a step that meets other ranks cannot
+  bool chained = false;         // its kernels form a chain (runtime/chain.h)
+  uint32_t large_dispatch = 0;  // of the chain: RecorderOptions::large_dispatch
   // Attention is planned once for all layers of a bucket, and so are the places of a step's inputs.
   AttentionShape attention_shape;
   AttentionPlan attention;

@@ -18,7 +18,7 @@ const uint kMostPositions = kColumnRows * kUsed, kPlaces = kColumnRows * kExpert
 shared uint chosen[kMostPositions];     // [row, used]: experts
 shared float scales_of[kMostPositions];
 shared uint places[kPlaces];            // [expert, row]: 1 + the position; 0: the row does not use it
-const uint kUseWords = (kExperts + 31) / 32;
+const uint kUseWords = DIVIDE_UP(kExperts, 32);
 shared uint use_bits[kUseWords];        // bit e % 32 of word e / 32: expert e is used
 shared uint in_use[kExperts];           // the experts that are used, in order
 
@@ -191,7 +191,7 @@ void store_results(uint turn, Results results) {
 void main() {
   chain_wait_fresh();
   // A share of all rounds of all experts in use.
-  const uint rounds = (result_count() + kRoundResults - 1) / kRoundResults;
+  const uint rounds = DIVIDE_UP(result_count(), kRoundResults);
   const uint all = find_experts() * rounds;
   const uint begin = all * gl_WorkGroupID.y / gl_NumWorkGroups.y;
   const uint end = all * (gl_WorkGroupID.y + 1) / gl_NumWorkGroups.y;

@@ -46,7 +46,7 @@ Search start_search(Row row, Cut cut, bool weighted) {
   search.low = max(cut.key, row.lowest_key);
   search.high = 0xffffffffu;
   search.shift = 0;
-  search.ids_per_bin = (row.vocab + kBins - 1) / kBins;
+  search.ids_per_bin = DIVIDE_UP(row.vocab, kBins);
   const float span = min(distance_of(row, search.low), kMaxDistance);
   search.scale = span > 1e-30 ? float(kBins) / span : 0.0;
   return search;

@@ -23,7 +23,7 @@ uint add_to_tally(Tally tally, uint bin, uint amount) {
 
 // This workgroup's range of the segments.
 void take_segments(inout Row row) {
-  const uint share = (row.segment_count + gl_NumWorkGroups.x - 1) / gl_NumWorkGroups.x;
+  const uint share = DIVIDE_UP(row.segment_count, gl_NumWorkGroups.x);
   row.first_segment = min(gl_WorkGroupID.x * share, row.segment_count);
   row.end_segment = min(row.first_segment + share, row.segment_count);
 }

@@ -161,11 +161,11 @@ struct SamplingTuning {
   uint32_t most_row_groups = 0;  // most workgroups per row
 };
 
-// Kernels of a step that wait for each other on the GPU (runtime/chain.h).
+// In a chain, the kernels of a step wait for each other on the GPU (runtime/chain.h).
 struct ChainTuning {
-  uint32_t most_rows = 0;  // of a step whose kernels form a chain
-  // Dispatches of more workgroups than this use a second counter: one more atomic operation at the
-  // end, but fewer that contend with polling workgroups.
+  uint32_t most_rows = 0;  // steps with more rows use barriers
+  // A dispatch with more workgroups counts them apart from the counter that later kernels poll.
+  // That takes one more atomic operation at the end, and the others get in each other's way less.
   uint32_t large_dispatch = 0;
 };
 

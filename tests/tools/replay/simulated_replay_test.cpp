@@ -203,6 +203,29 @@ TEST(SimulatedReplay, StepsAreSeenInOrder) {
   EXPECT_TRUE(std::is_sorted(steps.begin(), steps.end()));
 }
 
+// The tokens are made up, so hardly any guess is right, and the device must not accept others.
+TEST(SimulatedReplay, GuessesAreNotAcceptedForNothing) {
+  const Trace trace = *make_synthetic_trace("rate=inf,n=8,prompt=40,gen=60,seed=1");
+  const ModelledDevice device;
+  uint32_t proposed = 0, accepted = 0;
+  const auto count = [&](const StepRecord& record) {
+    for (const StepMember& member : record.members) {
+      proposed += member.proposed;
+      accepted += member.accepted;
+    }
+  };
+  const Result<ReplayRun> run =
+      simulate_replay(device, scheduler_limits(device, {}), {},
+                      {.trace = trace,
+                       .prompts = prompts_within(trace, device.vocabulary),
+                       .begin = {},
+                       .step = count},
+                      {.method = SpeculationMethod::kLookahead});
+  ASSERT_TRUE(run.ok()) << run.error().message;
+  EXPECT_GT(proposed, 100u);
+  EXPECT_LT(accepted, proposed / 100);
+}
+
 TEST(SimulatedReplay, ARequestThatNeverFitsIsRefusedWithTheReason) {
   Trace trace = *make_synthetic_trace("rate=5,n=4,prompt=10,gen=5");
   trace.requests[2].prompt_tokens = 400;
